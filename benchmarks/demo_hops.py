@@ -44,7 +44,7 @@ def ways() -> list[str]:
         f"{level}-{precision}"
         for precision in ("fp32", "bf16")
         for level in dict.fromkeys(
-            loader.training_level(one, precision) for one in loader.offered()
+            loader.training_level(one, precision) for one in loader.levels_offered()
         )
         if level is not None
     ]

@@ -23,7 +23,7 @@ OPERATIONS = TIMES * 4 * 2 * 16 * 16 * 32
 def _kernel() -> ctypes.CDLL | None:
     """None where there are no tiles, or no compiler."""
     compiler = building.find_compiler()
-    if compiler is None or "amx" not in loader.offered():
+    if compiler is None or "amx" not in loader.levels_offered():
         return None
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "peak.so"

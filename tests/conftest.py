@@ -219,11 +219,11 @@ def demo_under_way(
     if not any(needs(item, "demo") for item in request.session.items):
         yield None
         return
-    from dragoman.native.linear import supported
+    from dragoman.native.linear import is_supported
 
     slow = any(item.get_closest_marker("slow") for item in request.session.items)
-    whole = slow and supported(128, 128, "fp32")
-    bf16 = ("training.precision=bf16",) if supported(128, 128, "bf16") else ()
+    whole = slow and is_supported(128, 128, "fp32")
+    bf16 = ("training.precision=bf16",) if is_supported(128, 128, "bf16") else ()
     changes = (*bf16, *(() if whole else SHORT_DEMO))
     base = tmp_path_factory.getbasetemp()
     shared = "PYTEST_XDIST_WORKER" in os.environ

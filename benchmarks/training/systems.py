@@ -16,7 +16,7 @@ from peers import Process, ask, begin, end
 from training.toolkits import TOOLKITS
 
 from dragoman.native import loader
-from dragoman.native.linear import supported
+from dragoman.native.linear import is_supported
 from dragoman.native.processor import no_bf16_units
 
 HERE = Path(__file__).resolve().parent
@@ -89,14 +89,14 @@ def other_levels(precision: str) -> list[str]:
     units may be slower. (In fp32 the best one's are never.)"""
     if precision != "bf16":
         return []
-    levels = [loader.training_level(level, precision) for level in loader.offered()]
+    levels = [loader.training_level(level, precision) for level in loader.levels_offered()]
     return [level for level in dict.fromkeys(levels) if level and _multiplies(level, precision)][1:]
 
 
 def _multiplies(level: str, precision: str) -> bool:
     """True if an instruction set multiplies matrices in this precision. Others use torch."""
     with loader.using(level):
-        return supported(64, 64, precision)
+        return is_supported(64, 64, precision)
 
 
 def peer_python(arguments: argparse.Namespace) -> Path:
@@ -121,7 +121,7 @@ def programs(arguments: argparse.Namespace) -> list[Program]:
         for level in other_levels(precision) if arguments.device == "cpu" else ():
             name = f"dragoman, {level} kernels"
             found.append(Program(name, "ours", precision, "ours.py", mine, "auto", level))
-        if arguments.device == "cpu" and supported(64, 64, precision):  # else it is the same
+        if arguments.device == "cpu" and is_supported(64, 64, precision):  # else it is the same
             name = "dragoman, plain torch"
             found.append(Program(name, "ours", precision, "ours.py", mine, "plain"))
     for kind in ("shipped", "tuned"):

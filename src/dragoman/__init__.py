@@ -72,7 +72,7 @@ def load(
     from dragoman.tasks.catalogue import Run
 
     others = [ensemble] if isinstance(ensemble, str | Path) else ensemble
-    return Run.open(run).opened(settings, [Run.open(one) for one in others])
+    return Run.open(run).open_predictor(settings, [Run.open(path) for path in others])
 
 
 def train(

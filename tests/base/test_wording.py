@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.base.wording import decimals, enough, percent, plural, shortened
+from dragoman.base.wording import decimals, enough, percent, plural, shorten
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_times_are_told_as_counts_are(minutes: float, told: str) -> None:
     ("text", "told"), [("", ""), ("abcd", "abcd"), ("abcde", "abc…"), ("a" * 100, "aaa…")]
 )
 def test_a_text_has_at_most_so_many_characters(text: str, told: str) -> None:
-    assert shortened(text, 4) == told
+    assert shorten(text, 4) == told
 
 
 @pytest.mark.parametrize(

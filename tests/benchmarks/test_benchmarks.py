@@ -160,7 +160,7 @@ def test_without_bf16_instructions_training_is_measured_in_fp32(
     monkeypatch: pytest.MonkeyPatch, flags: str
 ) -> None:
     monkeypatch.setattr(processor, "cpu_flags", lambda: set(flags.split()))
-    monkeypatch.setattr(systems, "supported", lambda *sizes: False)
+    monkeypatch.setattr(systems, "is_supported", lambda *sizes: False)
     found = systems.programs(SimpleNamespace(device="cpu", peer_python=None))  # type: ignore[arg-type]
     assert {program.precision for program in found} == {"fp32"}
     labels = [program.label for program in found]
@@ -174,8 +174,8 @@ def test_every_instruction_set_that_trains_in_bf16_has_a_row(
 ) -> None:
     """Beside the best one, which is what ours takes: units of one processor may differ in speed."""
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx2", "avx512_bf16", "amx_bf16"})
-    monkeypatch.setattr(systems, "supported", lambda *sizes: True)
-    monkeypatch.setattr(loader, "offered", lambda: ("amx", "avx512", "avx2"))
+    monkeypatch.setattr(systems, "is_supported", lambda *sizes: True)
+    monkeypatch.setattr(loader, "levels_offered", lambda: ("amx", "avx512", "avx2"))
     own = {"amx": "amx", "avx512": "avx512", "avx2": None}
     monkeypatch.setattr(loader, "training_level", lambda level, precision: own[level])
     found = systems.programs(SimpleNamespace(device="cpu", peer_python=None))  # type: ignore[arg-type]

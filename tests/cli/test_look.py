@@ -70,7 +70,7 @@ def test_the_verbs_have_one_translation(
     assert "Alone" not in said.out, "what is given is looked at, whoever would write it"
     subject = Subject.open(Run.open(tiny_run), SENTENCE)
     assert subject.output.text == translated
-    assert subject.plain.shown(SENTENCE).text == plain
+    assert subject.plain.own_output(SENTENCE).text == plain
 
 
 @pytest.mark.parametrize("kind", ["recurrent", "convolutional"])

@@ -66,10 +66,10 @@ class Parts:
     """The parts of an address, counted while they come."""
 
     def __init__(self, address: str) -> None:
-        from dragoman.stores.opened import is_remote, opened
+        from dragoman.stores.opened import is_remote, open_store
 
         base, _, self._below = address.rpartition("/") if is_remote(address) else (address, "", "")
-        self._store = opened(base)
+        self._store = open_store(base)
         self._below = f"{self._below}/" if self._below else ""
 
     def names(self) -> list[str]:

@@ -51,9 +51,9 @@ def start(here: Path, to: str) -> subprocess.Popen[str]:
 
 def files_at(to: str) -> Files:
     """What was prepared, without what the stages left."""
-    from dragoman.stores.opened import opened
+    from dragoman.stores.opened import open_store
 
-    store = opened(to)
+    store = open_store(to)
     return {
         name: store.read(name, 0, stat.size)
         for name, stat in store.names("")

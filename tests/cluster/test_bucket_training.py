@@ -25,7 +25,7 @@ from dragoman.runs import prepared
 from dragoman.runs.prepared import local_folder
 from dragoman.stores import objects
 from dragoman.stores.objects import ObjectStore
-from dragoman.stores.opened import opened
+from dragoman.stores.opened import open_store
 from dragoman.stores.store import StoreError
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
@@ -68,7 +68,7 @@ def bucket(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setattr(objects, "_PAUSE", 0.001)
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
     with s3(monkeypatch) as switch:
-        store = opened(ADDRESS)
+        store = open_store(ADDRESS)
         for name, content in files_of(made).items():
             store.create(name, content)
         yield switch
@@ -84,7 +84,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def replace(name: str, content: bytes) -> None:
-    store = opened(ADDRESS)
+    store = open_store(ADDRESS)
     store.remove(name)
     store.create(name, content)
 
@@ -100,7 +100,7 @@ def test_the_weights_are_those_of_a_folder(
         train(chosen, tmp_path / str(number), **QUIET)
         runs.append(Run.open(tmp_path / str(number)))
         for name in files_of(made).keys() - {"prepared.json"} if number else ():
-            opened(ADDRESS).remove(name)
+            open_store(ADDRESS).remove(name)
     assert {run.weights_hash for run in runs} == {runs[0].weights_hash}
     assert runs[1].recipe.data.prepared == ADDRESS
     plain = [{k: v for k, v in run.notes().items() if k != "machine"} for run in runs]
@@ -165,7 +165,7 @@ def test_what_is_damaged_in_the_store_is_told_and_not_kept(
     replace("SHA256SUMS", files_of(made)["SHA256SUMS"] + b"0" * 64 + b"  ../out\n")
     with pytest.raises(DataError, match="SHA256SUMS is damaged"):
         local_folder(ADDRESS)
-    opened(ADDRESS).remove("SHA256SUMS")
+    open_store(ADDRESS).remove("SHA256SUMS")
     with pytest.raises(RunError, match="SHA256SUMS is missing"):
         local_folder(ADDRESS)
 

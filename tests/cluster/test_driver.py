@@ -12,7 +12,7 @@ from inline_workers import InlineWorkers
 from dragoman.base.errors import DragomanError
 from dragoman.cluster.driver import ProgressConsole, ProgressLine, duration
 from dragoman.cluster.lines import LineMapper
-from dragoman.cluster.work import Way, agreed_way
+from dragoman.cluster.work import Way, agree_on_way
 
 TEXT = "".join(f"line {number}\n" for number in range(12))
 
@@ -86,7 +86,7 @@ def test_a_worker_that_chose_otherwise_by_itself_makes_room_for_one_that_knows(
 ) -> None:
     int8, bf16 = Way("int8", "avx512", "1", "2"), Way("bf16", "", "1", "2")
     # Another command agrees on int8 while the first worker of this one opens its model.
-    inline(1, ways=[bf16, int8], before_open=lambda work: agreed_way(work.store, int8))
+    inline(1, ways=[bf16, int8], before_open=lambda work: agree_on_way(work.store, int8))
     run(wanted(asked([source]), tmp_path / "out"))
     assert joined(tmp_path / "out") == TEXT.upper().encode()
 

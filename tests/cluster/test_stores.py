@@ -26,7 +26,7 @@ from dragoman.cluster.work import Way
 from dragoman.stores import objects
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.objects import ObjectStore
-from dragoman.stores.opened import opened
+from dragoman.stores.opened import open_store
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
@@ -69,7 +69,7 @@ def store(
         yield ObjectStore("memory://")
     else:
         with of_scheme(request.param, monkeypatch, tmp_path):
-            yield opened(f"{request.param}://{BUCKET}")
+            yield open_store(f"{request.param}://{BUCKET}")
 
 
 def test_what_every_store_does(store: Store) -> None:
@@ -91,7 +91,7 @@ def test_what_every_store_does(store: Store) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_names_of_any_letters_are_listed_and_read(scheme: str, bucket: FaultySwitch) -> None:
-    store = opened(f"{scheme}://{BUCKET}")
+    store = open_store(f"{scheme}://{BUCKET}")
     names = [f"in & out/{name}" for name in ("a b", "a+b", "a%20b", "a=b", "<x>", "ü", "한국어")]
     for name in names:
         assert store.create(name, name.encode())
@@ -105,7 +105,7 @@ def test_a_list_of_several_answers_goes_on_where_one_was_cut_short(
     scheme: str, bucket: FaultySwitch
 ) -> None:
     """Every third answer: a list that began again would meet one in each try."""
-    store = opened(f"{scheme}://{BUCKET}")
+    store = open_store(f"{scheme}://{BUCKET}")
     names = [f"in/{number:03}" for number in range(3 * OF_PAGE + 1)]
     for name in names:
         assert store.create(name, b"")
@@ -115,7 +115,7 @@ def test_a_list_of_several_answers_goes_on_where_one_was_cut_short(
 
 
 def parts_of(address: str) -> bytes:
-    store = opened(address.partition("/out")[0])
+    store = open_store(address.partition("/out")[0])
     return b"".join(
         store.read(name, 0, stat.size) for name, stat in store.names("out/") if "/part-" in name
     )
@@ -130,8 +130,8 @@ def test_a_bucket_that_fails_gives_what_a_folder_gives(
     fault: str, scheme: str, bucket: FaultySwitch, tmp_path: Path
 ) -> None:
     address = f"{scheme}://{BUCKET}"
-    assert opened(address).create("in/a.txt", TEXT)
-    assert opened(address).create("in/b.txt.zst", zstandard.compress(TEXT))
+    assert open_store(address).create("in/a.txt", TEXT)
+    assert open_store(address).create("in/b.txt.zst", zstandard.compress(TEXT))
     bucket.put.clear()
     bucket.every = {} if fault == "none" else {fault: 7}
     told = run(wanted(asked([f"{address}/in/a*"]), f"{address}/out"))
@@ -167,7 +167,7 @@ def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
     scheme: str, variable: str, bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = f"{scheme}://{BUCKET}"
-    opened(address).create("in.txt", TEXT)
+    open_store(address).create("in.txt", TEXT)
 
     def expire(part: int) -> None:
         bucket.denies = part == 3
@@ -231,7 +231,7 @@ def test_a_store_whose_answers_are_all_cut_short_is_given_up(
     bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(objects, "PATIENCE", 0.01)
-    store = opened(f"s3://{BUCKET}")
+    store = open_store(f"s3://{BUCKET}")
     assert store.create("x", b"hello")
     bucket.every = {"short": 1}
     with pytest.raises(StoreError, match=r"asked for 0 seconds.*Run the same command again"):
@@ -241,7 +241,7 @@ def test_a_store_whose_answers_are_all_cut_short_is_given_up(
 @pytest.mark.parametrize(
     ("missing", "what"),
     [
-        ("obstore", lambda path: opened("s3://bucket")),
+        ("obstore", lambda path: open_store("s3://bucket")),
         ("zstandard", lambda path: asked_zstd(path)),
     ],
 )
@@ -287,4 +287,4 @@ def test_a_store_that_lacks_a_setting_names_its_variables(
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StoreError, match=rf"cannot use {address}: .*Set valid credentials.*{told}"):
-        opened(address)
+        open_store(address)

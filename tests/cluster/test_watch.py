@@ -19,7 +19,7 @@ from untrained_run import untrained_run
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.cluster import watch
 from dragoman.cluster.watch import Watch
-from dragoman.stores.opened import opened
+from dragoman.stores.opened import open_store
 from dragoman.tasks.translation import documents_verb as documents
 
 
@@ -224,7 +224,7 @@ def test_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where objects appear whole, so that none waits."""
     loud = Loud()
     with s3(monkeypatch):
-        store = opened(f"s3://{BUCKET}")
+        store = open_store(f"s3://{BUCKET}")
         store.create("in/deep/x.txt", b"one")
         store.create("in/bad.txt", b"bad")
         watched = loud.watch(f"s3://{BUCKET}/in/", f"s3://{BUCKET}/out")

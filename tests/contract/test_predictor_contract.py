@@ -157,7 +157,7 @@ def test_what_cannot_be_read_is_named(cell: Cell, tmp_path: Path) -> None:
 def test_what_is_shown_is_what_the_model_believes(cell: Cell) -> None:
     """The score of an output is that which the model gives it where it is given."""
     for text in cell.given:
-        shown: Any = cell.predictor.shown(text)
+        shown: Any = cell.predictor.own_output(text)
         assert isinstance(shown.text, str)
         (scored,) = cell.predictor.score_ids([text], [shown.ids])
         assert scored.tokens == tuple(shown.ids)
@@ -171,7 +171,7 @@ def test_what_is_shown_is_what_the_model_believes(cell: Cell) -> None:
 def test_a_beginning_is_kept_or_refused(cell: Cell) -> None:
     """Some outputs can be given a beginning."""
     try:
-        shown = cell.predictor.shown(cell.given[0], "a dog")
+        shown = cell.predictor.own_output(cell.given[0], "a dog")
     except DragomanError:
         return
     (begun,) = cell.predictor.engine.target.tokens(["a dog"])
@@ -180,7 +180,7 @@ def test_a_beginning_is_kept_or_refused(cell: Cell) -> None:
 
 def test_it_is_looked_into_or_says_why_not(cell: Cell) -> None:
     predictor, text = cell.predictor, cell.given[0]
-    given = predictor.shown(text).ids
+    given = predictor.own_output(text).ids
     assert predictor.has_inside == (predictor.no_inside is None)
     if predictor.no_inside is not None:
         with pytest.raises(DragomanError, match=re.escape(predictor.no_inside)):

@@ -41,7 +41,7 @@ class BagModel(Writing):
     def output_layer(self) -> Embedding:
         raise NotImplementedError
 
-    def embedded(self, tokens: Tensor, side: str) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: str) -> dict[str, Tensor]:
         raise NotImplementedError
 
     def encode(self, source: Sequences) -> Memory:

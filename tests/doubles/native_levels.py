@@ -37,7 +37,7 @@ def level(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def skip_without(level: str, precision: Precision) -> None:
-    if not linear.supported(8, 8, precision):
+    if not linear.is_supported(8, 8, precision):
         pytest.skip(f"{level} has no products of {precision} numbers")
 
 

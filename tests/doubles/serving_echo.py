@@ -147,7 +147,7 @@ class EchoModel(Writing):
     def output_layer(self) -> Embedding:
         return self.embedding
 
-    def embedded(self, tokens: Tensor, side: str) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: str) -> dict[str, Tensor]:
         return {"embedding": self.embedding(tokens)}
 
     def encode(self, source: Sequences) -> Memory:

@@ -33,7 +33,7 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Embedding
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
-from dragoman.runs.lock import locked
+from dragoman.runs.lock import lock_folder
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch
@@ -170,7 +170,7 @@ class ToyRun:
             evaluate=evaluate,
             ranks=ranks,
         )
-        with locked(self.folder) if trainer.ranks.first else nullcontext():
+        with lock_folder(self.folder) if trainer.ranks.first else nullcontext():
             return trainer.run()
 
 
@@ -243,7 +243,7 @@ def run_as_rank(run: ToyRun, rank: int, size: int, port: int, limit: float = 0.0
     torch.set_num_threads(1)
     as_rank(rank, size, port)
     run.folder.mkdir(parents=True, exist_ok=True)
-    with (run.folder / f"said-{rank}").open("a") as said, Ranks.joined() as ranks:
+    with (run.folder / f"said-{rank}").open("a") as said, Ranks.join() as ranks:
         try:
             run.train(ranks)
         except DragomanError as error:
@@ -282,5 +282,5 @@ def _deadly(sync: Callable[[Any], None], calls: int) -> Callable[[Any], None]:
 
 
 if __name__ == "__main__":  # under torchrun
-    with Ranks.joined() as joined:
+    with Ranks.join() as joined:
         ToyRun(Path(sys.argv[1]), 12).train(joined)

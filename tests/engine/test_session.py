@@ -9,7 +9,7 @@ import torch
 
 import dragoman
 from dragoman.engine.engine import Engine
-from dragoman.engine.session import InspectionRequest, InspectionSession, Intervention, ended_by
+from dragoman.engine.session import InspectionRequest, InspectionSession, Intervention, use_check
 from dragoman.models.catalogue.fastest import as_it_is
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
@@ -50,7 +50,7 @@ def test_what_is_seen_is_what_is_translated(
         for part, weights in seen.attention.items():
             assert torch.equal(weights, torch.from_numpy(record.weights(part)).half())
         assert seen.target == list(record.target)
-        believed = session.believed(SENTENCE, seen.source_ids, seen.best.tokens, under)
+        believed = session.output_log_p(SENTENCE, seen.source_ids, seen.best.tokens, under)
         with under.probe():
             (scored,) = translator.score_ids([SENTENCE], [seen.best.tokens])
         assert believed == pytest.approx(scored.log_probability, abs=1e-3)
@@ -128,7 +128,7 @@ def test_work_ends_at_its_next_part(translator: Translator, session: InspectionS
         if parts == 3:
             raise Enough
 
-    with ended_by(check), pytest.raises(Enough):
+    with use_check(check), pytest.raises(Enough):
         session.inspect(wanted(translator, Intervention()))
     assert parts == 3
 

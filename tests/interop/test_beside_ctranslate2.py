@@ -52,7 +52,7 @@ def is_close(run: Run, folder: Path) -> bool:
     written = target.encode([text for _, text in pairs], out_type=str)
     sources = tokens_of(folder, [text for text, _ in pairs])
     theirs = opened(folder).score_batch(sources, written)
-    ours = run.opened(PLAIN).score(pairs)
+    ours = run.open_predictor(PLAIN).score(pairs)
     return all(
         np.allclose(one.token_log_probabilities, other.log_probs, atol=2e-4)
         for one, other in zip(ours, theirs, strict=True)
@@ -65,7 +65,7 @@ def test_outputs_and_probabilities_are_the_same(tmp_path: Path, name: str) -> No
     folder = export_run(run, "ctranslate2", tmp_path / "there", None)
     assert is_close(run, folder)
     results = opened(folder).translate_batch(tokens_of(folder, LINES), **GIVEN)
-    mine = run.opened(PLAIN).batch(LINES, settings=GREEDY)
+    mine = run.open_predictor(PLAIN).batch(LINES, settings=GREEDY)
     same = [
         run.target.names_of(found.ids) == result.hypotheses[0]
         for found, result in zip(mine, results, strict=True)
@@ -108,7 +108,7 @@ def test_a_shortlist_allows_the_same_tokens(tmp_path: Path) -> None:
                 translator.translate_batch([tokens], use_vmap=True, **GIVEN)[0],
             )
         )
-        allowed = {*shortlist.allowed(run.source.values([line])[0]).tolist(), *symbols}
+        allowed = {*shortlist.tokens_for(run.source.values([line])[0]).tolist(), *symbols}
         assert allowed.issuperset(short)
         assert (plain == short) == allowed.issuperset(plain)
         same += plain == short
@@ -173,6 +173,6 @@ def test_a_model_that_ctranslate2_wrote_gives_the_same_outputs_here(tmp_path: Pa
     spec.save(str(folder))
     import_model(folder, tmp_path / "run", ("en", "de"))
     lines = ["".join(draw.choice(names[3:], count)) for count in range(1, 41)]
-    mine = Run.open(tmp_path / "run").opened(PLAIN).batch(lines, settings=GREEDY)
+    mine = Run.open(tmp_path / "run").open_predictor(PLAIN).batch(lines, settings=GREEDY)
     results = opened(folder).translate_batch([[*line] for line in lines], **GIVEN)
     assert [one.text for one in mine] == ["".join(result.hypotheses[0]) for result in results]

@@ -78,7 +78,7 @@ def worst(run: Run, folder: Path) -> float:
     lines = ["\t".join(pair) for pair in pairs]
     given = {"force_decode": True, "allow_unk": True, "tsv": True, "tsv_fields": 2}
     theirs = answers(folder, lines, 1, 0, **given)
-    ours = run.opened(PLAIN).score(pairs)
+    ours = run.open_predictor(PLAIN).score(pairs)
     differences = []
     for one, (_, scores, *_) in zip(ours, theirs, strict=True):
         here = one.token_log_probabilities[:-1]  # they go on behind what is given
@@ -114,7 +114,7 @@ def test_outputs_are_the_same(folder: Path, tmp_path: Path, beam: int) -> None:
     assert (search.beam, search.length_penalty, search.stop) == (6, 1.0, "empty")
     longest = search.model_copy(update={"beam": beam, "max_length": 60})
     theirs = [pieces.split() for pieces, *_ in answers(folder, LINES, beam, 1)]
-    ours = run.opened(PLAIN).batch(LINES, settings=longest)
+    ours = run.open_predictor(PLAIN).batch(LINES, settings=longest)
     pairs = [(run.target.names_of(one.ids), other) for one, other in zip(ours, theirs, strict=True)]
     same = [one == other for one, other in pairs if len(other) < 60]
     assert len(same) > 150

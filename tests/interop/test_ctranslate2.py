@@ -208,7 +208,7 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
 def test_a_model_that_others_trained_writes_what_they_expect(tmp_path: Path) -> None:
     """Greedy outputs and log-probabilities of CTranslate2 4.8.5 in fp32."""
     import_model(AREN / "aren-transliteration", tmp_path / "run", ("ar", "en"))
-    translator = Run.open(tmp_path / "run").opened(TranslatorSettings(precision="fp32"))
+    translator = Run.open(tmp_path / "run").open_predictor(TranslatorSettings(precision="fp32"))
     expected = {
         "آتزمون": ("atzmon", -1.0617094), "آتشيسون": ("achison", -1.1135726),
         "آرثر": ("arther", -0.3276987), "آدامز": ("adams", -0.6336050),

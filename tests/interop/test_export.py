@@ -92,7 +92,7 @@ def test_tokens_and_greedy_outputs_are_the_same(both: tuple[Run, Path]) -> None:
     theirs = tokenizer(text_target=lines)["input_ids"]
     assert theirs == [list(ids) for ids in run.target.values(lines)]
     model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
-    mine = run.opened(PLAIN).batch(LINES, settings=GREEDY)
+    mine = run.open_predictor(PLAIN).batch(LINES, settings=GREEDY)
     for begin in range(0, len(LINES), 100):
         given = tokenizer(LINES[begin : begin + 100], return_tensors="pt", padding=True)
         written = model.generate(**given, num_beams=1, max_new_tokens=20, max_length=None)

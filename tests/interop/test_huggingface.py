@@ -72,7 +72,7 @@ def test_greedy_outputs_are_the_same(both: tuple[Path, Run]) -> None:
     tokenizer = MarianTokenizer.from_pretrained(folder)
     targets = ids_of(run, tokenizer, "target")
     model = MarianMTModel.from_pretrained(folder).eval()
-    translator = run.tagged("ko").opened(TranslatorSettings(precision="fp32", whole=True))
+    translator = run.with_tag("ko").open_predictor(TranslatorSettings(precision="fp32", whole=True))
     greedy = SearchSettings(beam=1, max_length=20, length_penalty=0)
     mine = translator.batch(LINES, settings=greedy)
     for line, found in zip(LINES, mine, strict=True):

@@ -56,20 +56,20 @@ def run(folder: Path) -> Run:
 
 
 def test_a_tag_reads_and_writes_what_the_text_with_it_does(run: Run) -> None:
-    german = run.tagged("deu")
+    german = run.with_tag("deu")
     written = [f">>deu<< {line}" for line in LINES]
     assert german.source.values(LINES) == run.source.values(written)
     assert german.source.values([" "]) == [[german.source.eos]]
-    found = german.opened(FP32).batch(LINES, settings=SHORT)
-    chinese = run.tagged("zh").opened(FP32).batch(LINES, settings=SHORT)
+    found = german.open_predictor(FP32).batch(LINES, settings=SHORT)
+    chinese = run.with_tag("zh").open_predictor(FP32).batch(LINES, settings=SHORT)
     assert [one.ids for one in found] != [one.ids for one in chinese]
-    by_hand = run.tagged("deu").opened(FP32)
+    by_hand = run.with_tag("deu").open_predictor(FP32)
     by_hand.engine.source.before = ()
     assert [one.ids for one in found] == [one.ids for one in by_hand.batch(written, settings=SHORT)]
 
 
 def test_a_training_and_an_ensemble_read_the_tag(run: Run) -> None:
-    german, chinese = run.tagged("deu").source, run.tagged("zh").source
+    german, chinese = run.with_tag("deu").source, run.with_tag("zh").source
     values = german.values(LINES)
     assert [[*one, german.eos] for one in german.encode(LINES)] == values
     assert german.fingerprint != chinese.fingerprint != run.source.fingerprint
@@ -79,7 +79,7 @@ def test_a_training_and_an_ensemble_read_the_tag(run: Run) -> None:
 
 
 def test_each_sentence_and_each_part_begins_with_the_tag(run: Run) -> None:
-    german = run.tagged("deu")
+    german = run.with_tag("deu")
     text = " ".join(LINES)
     (token,) = german.source.before
     (cut,) = german.source.cut([text], german.target, longest=100, whole=False)
@@ -95,19 +95,19 @@ def test_each_sentence_and_each_part_begins_with_the_tag(run: Run) -> None:
 
 
 def test_attention_is_that_of_the_tagged_source_without_its_tag(run: Run) -> None:
-    engine = run.tagged("deu").opened(FP32).engine
+    engine = run.with_tag("deu").open_predictor(FP32).engine
     source, target = engine.source.tokens(LINES[:1])[0], engine.target.tokens(["der"])[0]
     ((found,),) = engine.attention.cross([(source, target)])
     record = engine.attention.record(engine.source.values(LINES[:1])[0], target)
     assert np.allclose(found, record.cross[..., 1:], atol=1e-6)
-    untagged = run.tagged("deu").opened(FP32).engine
+    untagged = run.with_tag("deu").open_predictor(FP32).engine
     untagged.source.before = ()
     ((other,),) = untagged.attention.cross([(source, target)])
     assert found.shape == other.shape and not np.allclose(found, other, atol=1e-6)
 
 
 def test_codes_in_a_document_are_placed_without_the_tag(run: Run) -> None:
-    engine = run.tagged("deu").opened(FP32).engine
+    engine = run.with_tag("deu").open_predictor(FP32).engine
     document = HtmlDocument()
     list(document.reading(f"<p>{LINES[0].replace(' ', ' <b>', 1)}</b></p>"))
     (unit,) = document.texts
@@ -166,7 +166,7 @@ def test_the_only_tag_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_training_keeps_the_tag_while_the_target_stays(run: Run) -> None:
-    learned = run.tagged("deu").recipe
+    learned = run.with_tag("deu").recipe
 
     def kept(**languages: str) -> str | None:
         recipe = Recipe.parse({"languages": languages}, where="a test")
@@ -178,7 +178,10 @@ def test_a_training_keeps_the_tag_while_the_target_stays(run: Run) -> None:
 
 
 def test_a_server_translates_into_the_language_that_is_asked_for(run: Run) -> None:
-    wanted = {code: run.tagged(code).opened(FP32).batch(LINES[:1])[0].text for code in ("de", "zh")}
+    wanted = {
+        code: run.with_tag(code).open_predictor(FP32).batch(LINES[:1])[0].text
+        for code in ("de", "zh")
+    }
     assert wanted["de"] != wanted["zh"]
 
     async def check() -> None:
@@ -211,7 +214,7 @@ def test_a_server_translates_into_the_language_that_is_asked_for(run: Run) -> No
 
 def test_a_server_knows_the_default_of_the_run(run: Run) -> None:
     async def check() -> None:
-        async with client_of(open_run(run.tagged("deu"), ServeSettings(), "mul")) as client:
+        async with client_of(open_run(run.with_tag("deu"), ServeSettings(), "mul")) as client:
             answer = await post(client, "/v1/translate", text=LINES[0])
             assert answer["translations"][0]["target"] == "de"
             assert (await client.get("/languages")).json()[0]["targets"] == ["de", "zh-Hans"]

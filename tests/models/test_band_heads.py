@@ -49,7 +49,7 @@ def by_hand(heads: BandHeads, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarra
 def test_it_is_what_the_equations_say_recording_by_recording(heads: BandHeads) -> None:
     recordings = [torch.randn(length, BANDS, dtype=torch.float64) for length in LENGTHS]
     with Probe() as probe:
-        found = heads.heard(Sequences.of(recordings)).values.detach().split(LENGTHS)
+        found = heads.add_heads(Sequences.of(recordings)).values.detach().split(LENGTHS)
     for number, (recording, one) in enumerate(zip(recordings, found, strict=True)):
         expected, weights = by_hand(heads, recording.numpy())
         np.testing.assert_allclose(one.numpy(), expected, atol=1e-12)
@@ -64,7 +64,7 @@ def test_a_head_attends_by_its_own_bands_alone(heads: BandHeads) -> None:
     weights = []
     for given in (frames, other):
         with Probe() as probe:
-            heads.heard(Sequences.of([given]))
+            heads.add_heads(Sequences.of([given]))
         weights.append(probe.attention[BAND_WEIGHTS][0].detach())
     assert not torch.allclose(weights[0][0], weights[1][0])
     torch.testing.assert_close(weights[0][1:], weights[1][1:], rtol=0, atol=0)

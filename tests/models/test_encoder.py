@@ -54,7 +54,7 @@ def test_equals_torch_nn_transformer_encoder(norm: str) -> None:
     theirs.load_state_dict(as_torch_calls_it(model.state_dict(), norm))
     source = sentences(7, 3, 5)
     words = [
-        model.embedded(tokens, "source")["sum"]
+        model.input_terms(tokens, "source")["sum"]
         for tokens in source.values.split(list(source.layout.lengths))
     ]
     with torch.no_grad():

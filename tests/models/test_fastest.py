@@ -372,7 +372,7 @@ def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int, biased: bool) -> N
     state.admit(short.encode(Sequences.of(sources[2:])))
     scores, ids = short.best(tokens, state, k)
     for row, source in enumerate(sources):
-        allowed = torch.from_numpy(shortlist.allowed(source.numpy())).long()
+        allowed = torch.from_numpy(shortlist.tokens_for(source.numpy())).long()
         expected = torch.log_softmax(logits[row, allowed], -1)
         count = min(k, len(allowed))
         torch.testing.assert_close(
@@ -427,7 +427,7 @@ def test_constraints_on_a_shortlist() -> None:
     sources = random_sources((4, 9, 2), 300)
     memory, tokens = short.encode(Sequences.of(sources)), torch.full((3, 1), BOS)
     free = short.best(tokens, short.start(memory), 5)
-    missing = next(t for t in range(300) if t not in shortlist.allowed(sources[1].numpy()))
+    missing = next(t for t in range(300) if t not in shortlist.tokens_for(sources[1].numpy()))
 
     def only(log_probabilities: Floats32) -> Floats32:
         value = log_probabilities[1, missing].copy()
@@ -441,7 +441,7 @@ def test_constraints_on_a_shortlist() -> None:
     assert torch.equal(ids[0], free[1][0])
     assert int(ids[1, 0]) == missing and -torch.inf < float(scores[1, 0]) < 0
     torch.testing.assert_close(scores[2, :4], free[0][2, 1:], atol=2e-4, rtol=0)
-    allowed = set(shortlist.allowed(sources[2].numpy()).tolist())
+    allowed = set(shortlist.tokens_for(sources[2].numpy()).tolist())
     assert set(ids[2, scores[2].isfinite()].tolist()) <= allowed
     many, _ = short.best(tokens, short.start(memory), 100)  # more than the kernel keeps
     torch.testing.assert_close(many[:, :5], free[0], atol=2e-4, rtol=0)

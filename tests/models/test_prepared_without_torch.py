@@ -18,7 +18,7 @@ from dragoman.models.searched import Floats32
 from dragoman.models.transformer.cpu import PreparedTransformer
 from dragoman.nn import linear as nn_linear
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import InferenceLinear, Linear, has_onednn, rounded
+from dragoman.nn.linear import InferenceLinear, Linear, has_onednn, round_up
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 
@@ -198,5 +198,5 @@ def test_a_packed_linear_map_that_is_wrong_is_not_used(monkeypatch: pytest.Monke
 
 def test_few_counts_of_rows() -> None:
     for rows in range(1, 3000):
-        assert rows <= rounded(rows) <= rows * 9 / 8
-    assert len({rounded(rows) for rows in range(1025, 2049)}) == 8
+        assert rows <= round_up(rows) <= rows * 9 / 8
+    assert len({round_up(rows) for rows in range(1025, 2049)}) == 8

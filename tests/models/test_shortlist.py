@@ -28,13 +28,13 @@ def test_it_learns_a_dictionary() -> None:
     shortlist = learn(pairs_of(2000), 100, 200, settings, shared=False)
     assert shortlist.always.tolist() == [0, 2, 5]
     for token in range(10, 60):
-        assert shortlist.allowed([token, token]).tolist() == [0, 2, 5, token + 100]
-    assert shortlist.allowed([3]).tolist() == [0, 2, 5]  # never seen
+        assert shortlist.tokens_for([token, token]).tolist() == [0, 2, 5, token + 100]
+    assert shortlist.tokens_for([3]).tolist() == [0, 2, 5]  # never seen
 
 
 def test_names_are_copied_where_the_vocabulary_is_shared() -> None:
     shortlist = learn(pairs_of(50), 200, 200, ShortlistSettings(always=1, per_token=3))
-    assert 77 in shortlist.allowed([77])
+    assert 77 in shortlist.tokens_for([77])
     assert len(shortlist.offsets) == 201 and shortlist.offsets[-1] == len(shortlist.candidates)
 
 

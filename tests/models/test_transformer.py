@@ -285,7 +285,7 @@ def test_of_a_zero_start_only_the_position_is_read(changes: dict[str, object]) -
     torch.testing.assert_close(logits_of(model, source, target), logits_of(plain, source, target))
     read = torch.tensor([1, 5, 9])
     if "next_word" not in changes:
-        stages, expected = model.embedded(read, "target"), plain.embedded(read, "target")
+        stages, expected = model.input_terms(read, "target"), plain.input_terms(read, "target")
         torch.testing.assert_close(stages, expected)
 
 
@@ -388,8 +388,8 @@ def test_what_a_probe_takes_are_the_terms_of_the_equations(changes: dict[str, ob
     computed = list(dict.fromkeys(name for name, point in taken if point == "after"))
     assert computed == [sublayer.name for sublayer in model.sublayers]
     streams = {
-        "encoder": model.embedded(source.values, "source")["sum"],
-        "decoder": model.embedded(target.values, "target")["sum"],
+        "encoder": model.input_terms(source.values, "source")["sum"],
+        "decoder": model.input_terms(target.values, "target")["sum"],
     }
     with torch.no_grad():
         for sublayer in model.sublayers:

@@ -11,7 +11,7 @@ from native_levels import cosine, kernels_of
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.native.int8 import Int8Map, supported
+from dragoman.native.int8 import Int8Map, is_supported
 from dragoman.native.lstm import cell_plain
 
 LEVELS = ["amx", "amxtwin", "avx512", "avx512vnni", "avxvnni", "avx2"]
@@ -22,7 +22,7 @@ SIZES = [(1, 64, 16), (5, 33, 20), (20, 256, 48), (101, 70, 130)]
 @pytest.fixture(params=LEVELS)
 def level(request: pytest.FixtureRequest) -> Iterator[str]:
     with kernels_of(request.param):
-        if not supported():
+        if not is_supported():
             pytest.skip(f"{request.param} has no int8 products")
         torch.manual_seed(0)
         yield request.param
@@ -70,7 +70,7 @@ def test_a_gated_linear_unit(level: str, size: tuple[int, int, int]) -> None:
     x, weight, bias = drawn(*size)
     _, gate, gate_bias = drawn(*size)
     joint, biases = torch.cat([weight, gate]), torch.cat([bias, gate_bias])
-    assert near(Int8Map(joint, biases, groups=2).gated(x), F.glu(F.linear(x, joint, biases)))
+    assert near(Int8Map(joint, biases, groups=2).gate(x), F.glu(F.linear(x, joint, biases)))
 
 
 @pytest.mark.parametrize("size", SIZES)

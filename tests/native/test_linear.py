@@ -148,5 +148,5 @@ def test_results_do_not_depend_on_the_number_of_threads(level: str) -> None:
 
 def test_bf16_takes_numbers_in_pairs(level: str) -> None:
     skip_without(level, "bf16")
-    assert linear.supported(7, 5, "fp32")
-    assert not linear.supported(7, 8, "bf16") and not linear.supported(8, 7, "bf16")
+    assert linear.is_supported(7, 5, "fp32")
+    assert not linear.is_supported(7, 8, "bf16") and not linear.is_supported(8, 7, "bf16")

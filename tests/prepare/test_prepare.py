@@ -39,7 +39,7 @@ from dragoman.runs.corpora import (
 )
 from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.stores.folder import FolderStore
-from dragoman.stores.opened import opened
+from dragoman.stores.opened import open_store
 from dragoman.tasks.catalogue import Recipe, Run
 
 pytestmark = pytest.mark.system
@@ -219,7 +219,7 @@ def test_a_bucket(
 ) -> None:
     with s3(monkeypatch):
         run(recipe, f"s3://{BUCKET}/prepared")
-        store = opened(f"s3://{BUCKET}/prepared")
+        store = open_store(f"s3://{BUCKET}/prepared")
         for name, stat in store.names(""):
             if not name.startswith("_"):
                 path = tmp_path / "out" / name

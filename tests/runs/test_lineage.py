@@ -14,7 +14,7 @@ from trained_run import trained_run
 
 from dragoman.base.errors import RunError
 from dragoman.runs.corpora import plain_pairs
-from dragoman.runs.lineage import learned_itself, record_learned
+from dragoman.runs.lineage import record_learned, texts_of_run
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.comparison import compare
 from dragoman.studies.systems import ComparisonRequest
@@ -148,7 +148,7 @@ def test_damaged_hashes_are_named(chain: tuple[Run, Run, Run], tmp_path: Path) -
     run = Run.open(shutil.copytree(chain[2].folder, tmp_path / "run"))
     path = run.folder / "learned" / "0-source"
     path.write_bytes(path.read_bytes()[:-3])
-    assert "0-source is damaged" in learned_itself(run).unknown
+    assert "0-source is damaged" in texts_of_run(run).unknown
     (run.folder / "data.json").write_text('{"bases": [{"name": 3}]}', "utf-8")
     with pytest.raises(RunError, match="damaged"):
         run.notes()

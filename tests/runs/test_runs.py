@@ -28,7 +28,7 @@ from dragoman.base.errors import DataError, FileError, RunError
 from dragoman.forms.form import Pair
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
-from dragoman.runs.lock import locked
+from dragoman.runs.lock import lock_folder
 from dragoman.runs.run import Forms
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.offline import Searcher
@@ -344,7 +344,7 @@ def test_who_changes_a_run_is_alone_with_it(
     run = copied(tiny_run, tmp_path / "run")
     demo = Recipe.load("demo")
     started, other = tmp_path / "started", tmp_path / "demo"
-    with locked(run), locked(started), locked(other):
+    with lock_folder(run), lock_folder(started), lock_folder(other):
         demo.save(other / "recipe.toml")
         before = everything(tmp_path)
         for said in (
@@ -419,9 +419,9 @@ def test_a_lock_whose_folder_is_removed_meanwhile_keeps_nobody_away(tmp_path: Pa
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fcntl, "flock", removed_meanwhile)
-        with locked(folder):
+        with lock_folder(folder):
             assert len(calls) == 2
-            with pytest.raises(RunError, match="in use"), locked(folder):
+            with pytest.raises(RunError, match="in use"), lock_folder(folder):
                 pass
 
 

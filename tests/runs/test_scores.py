@@ -79,7 +79,7 @@ def test_terminal_report_card_and_page_write_a_score_alike(
     assert set(scores) == {*TASKS[task].metrics, *TASKS[task].finished}
     for name, value in scores.items():
         measure = TASKS[task].measure(name)
-        written = measure.written(value)
+        written = measure.text(value)
         assert (written.endswith(" %")) == (name in ("accuracy", "macro_f1"))
         assert re.search(rf"^{measure.called} +{re.escape(written)}$", table, re.MULTILINE), table
         assert f'<span class="value">{written}</span>' in page

@@ -67,7 +67,7 @@ def test_what_is_read_is_looked_into(folders: dict[str, Path], name: str, text: 
     """Its encoder, what it says, and what becomes of that without a word and a head."""
     run = Run.open(folders[name])
     predictor: Predictor[object] = Filler(run) if name == "blanks" else Labeller(run)
-    said = predictor.shown(text)
+    said = predictor.own_output(text)
     (believed,) = predictor.score_ids([text], [said.ids])
     total = sum(believed.token_log_probabilities)
 

@@ -24,9 +24,9 @@ def test_characters_are_counted_from_the_most_frequent_on() -> None:
     assert counts.characters == len(shares) == 5 and counts.words == 4
     for number in range(1, 6):
         assert counts.coverage(number) == pytest.approx(sum(shares[:number]))
-        assert counts.needed(counts.coverage(number)) == number
-        assert counts.needed(counts.coverage(number) - 1e-9) <= number
-    assert counts.coverage(9) == 1.0 and counts.needed(0.0) == 1
+        assert counts.characters_for(counts.coverage(number)) == number
+        assert counts.characters_for(counts.coverage(number) - 1e-9) <= number
+    assert counts.coverage(9) == 1.0 and counts.characters_for(0.0) == 1
 
 
 def test_of_two_vocabularies_of_one_size_that_of_more_characters_decides(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_of_two_vocabularies_of_one_size_that_of_more_characters_decides(tmp_pat
     free = text.vocabulary - 3 - 256
     assert text.byte_fallback and 0 < free < _Counts(sides["my.zh"], text).characters
     for lines in sides.values():
-        assert _Counts(lines, text).needed(text.character_coverage) <= free
+        assert _Counts(lines, text).characters_for(text.character_coverage) <= free
 
 
 def test_rare_characters_are_bytes_before_a_vocabulary_grows(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_rare_characters_are_bytes_before_a_vocabulary_grows(tmp_path: Path) -> 
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     recipe, _ = recipe_of([str(tmp_path / name) for name in sides], changes=APART)
     text, counts = recipe.text, _Counts(sides["my.zh"], recipe.text)
-    assert text.vocabulary == 2_000 and counts.needed(0.9999) > 2 / 3 * (2_000 - 3 - 256)
+    assert text.vocabulary == 2_000 and counts.characters_for(0.9999) > 2 / 3 * (2_000 - 3 - 256)
     assert 0.98 < text.character_coverage < 0.9999
     # Counted here with what is held out, too.
-    assert counts.needed(text.character_coverage) < 1.05 * 2 / 3 * (2_000 - 3 - 256)
+    assert counts.characters_for(text.character_coverage) < 1.05 * 2 / 3 * (2_000 - 3 - 256)

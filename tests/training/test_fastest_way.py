@@ -19,10 +19,10 @@ from dragoman.native import library, loader, processor
 from dragoman.native.linear import PackedWeights, forward_rows
 from dragoman.native.measured import measures
 from dragoman.training import fastest_way
-from dragoman.training.arithmetic import note, repeated, ways_here
+from dragoman.training.arithmetic import note, way_of_run, ways_here
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.fastest_way import Timing, chosen, time_ways
+from dragoman.training.fastest_way import Timing, choose, time_ways
 from dragoman.training.settings import TrainingSettings, TrainingWay, this_machine
 
 CPU = torch.device("cpu")
@@ -63,14 +63,14 @@ def test_the_fastest_is_taken_whatever_flags_say(
 ) -> None:
     monkeypatch.setattr(processor, "cpu_flags", lambda: flags)
     seconds = dict.fromkeys(EVERY, 2.0) | {fastest: 1.0}
-    assert chosen(timed(seconds)[0]) == fastest
+    assert choose(timed(seconds)[0]) == fastest
 
 
 def test_bf16_must_be_worth_more_than_a_tenth() -> None:
     """It gives other results, so it is not taken for nothing."""
-    assert chosen({FP32: 1.09, PLAIN: 2.0, LOW: 1.0, PLAIN_LOW: 1.05}) == FP32
-    assert chosen({FP32: 1.11, PLAIN: 2.0, LOW: 1.0, PLAIN_LOW: 1.05}) == LOW
-    assert chosen({LOW: 3.0, PLAIN_LOW: 1.0}) == PLAIN_LOW
+    assert choose({FP32: 1.09, PLAIN: 2.0, LOW: 1.0, PLAIN_LOW: 1.05}) == FP32
+    assert choose({FP32: 1.11, PLAIN: 2.0, LOW: 1.0, PLAIN_LOW: 1.05}) == LOW
+    assert choose({LOW: 3.0, PLAIN_LOW: 1.0}) == PLAIN_LOW
 
 
 def test_a_noisy_neighbour_does_not_choose() -> None:
@@ -81,7 +81,7 @@ def test_a_noisy_neighbour_does_not_choose() -> None:
         return 1.9 if one == OLD and turn < 3 else 1.0
 
     found, asked = timed(seconds, disturbs)
-    assert chosen(found) == OLD and found[OLD] == 1.0
+    assert choose(found) == OLD and found[OLD] == 1.0
     # In turns, not one after the other.
     assert asked[: len(EVERY)] == EVERY
 
@@ -101,7 +101,7 @@ def test_fewer_threads_are_tried_where_that_is_faster() -> None:
         return {8: 2.0, 4: 1.5, 2: 1.0, 1: 1.9}[one.threads] * (1 if one.kernels == "avx512" else 4)
 
     found = time_ways([*eight.values()], seconds_of, lambda: True)
-    assert chosen(found) == FP32.on(2)
+    assert choose(found) == FP32.on(2)
     assert {one.threads for one in asked if one.kernels == "avx2"} == {8}
 
 
@@ -276,14 +276,14 @@ def state_of(one: TrainingWay) -> TrainingState:
 def test_a_run_goes_on_by_the_way_that_it_was_begun_with() -> None:
     model, begun = Toy(), way("plain", "bf16", 1)
     other = TrainingSettings(way=way("plain", "fp32", 1))
-    assert repeated(model, other, state_of(begun), Ranks()) == (begun, None)
+    assert way_of_run(model, other, state_of(begun), Ranks()) == (begun, None)
     forced = TrainingSettings(precision="fp32")
-    assert repeated(model, forced, state_of(begun), Ranks())[0].precision == "fp32"
+    assert way_of_run(model, forced, state_of(begun), Ranks())[0].precision == "fp32"
 
 
 def test_a_way_that_this_machine_has_not_keeps_the_precision_and_says_so() -> None:
     begun = replace(state_of(way("plain", "bf16", 1)), kernels="neon")
-    found, warning = repeated(Toy(), TrainingSettings(), begun, Ranks())
+    found, warning = way_of_run(Toy(), TrainingSettings(), begun, Ranks())
     assert found.precision == "bf16"
     assert warning is not None and "was begun with neon kernels" in warning
     assert "in the last digits" in warning
@@ -291,13 +291,13 @@ def test_a_way_that_this_machine_has_not_keeps_the_precision_and_says_so() -> No
 
 def test_a_run_that_moves_between_gpu_and_cpu_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = replace(state_of(way("plain", "fp32", 1)), gpu="Some GPU")
-    found, warning = repeated(Toy(), TrainingSettings(), begun, Ranks())
+    found, warning = way_of_run(Toy(), TrainingSettings(), begun, Ranks())
     assert found == ways_here(Toy(), TrainingSettings(precision="fp32"), CPU)[0]
     assert warning is not None and "begun on Some GPU and is resumed on a CPU" in warning
     monkeypatch.setattr("dragoman.training.arithmetic.gpu_name", lambda device: "Some GPU")
     fewer = replace(begun, threads=77, cores=99)
-    assert repeated(Toy(), TrainingSettings(), fewer, Ranks())[1] is None, "threads are of CPUs"
-    _, warning = repeated(Toy(), TrainingSettings(), replace(begun, gpu=""), Ranks())
+    assert way_of_run(Toy(), TrainingSettings(), fewer, Ranks())[1] is None, "threads are of CPUs"
+    _, warning = way_of_run(Toy(), TrainingSettings(), replace(begun, gpu=""), Ranks())
     assert warning is not None and "begun on a CPU and is resumed on Some GPU" in warning
 
 
@@ -307,17 +307,17 @@ def test_a_way_that_was_measured_on_another_machine_does_not_hold_here(
     monkeypatch.setattr("dragoman.training.arithmetic.no_bf16_units", lambda: None)
     wished = way("plain", "bf16", 1)
     here = TrainingSettings(way=wished)
-    assert repeated(Toy(), here, TrainingState(), Ranks())[0] == wished
+    assert way_of_run(Toy(), here, TrainingState(), Ranks())[0] == wished
     there = TrainingSettings(way=wished.model_copy(update={"machine": "another"}))
-    found, _ = repeated(Toy(), there, TrainingState(), Ranks())
-    assert found == repeated(Toy(), TrainingSettings(), TrainingState(), Ranks())[0] != wished
+    found, _ = way_of_run(Toy(), there, TrainingState(), Ranks())
+    assert found == way_of_run(Toy(), TrainingSettings(), TrainingState(), Ranks())[0] != wished
 
 
 def test_kernels_that_are_wrong_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Toy()
     monkeypatch.setattr(library, "agrees", lambda level: False)
     assert measured(model).way.kernels == "plain"
-    assert repeated(model, TrainingSettings(), TrainingState(), Ranks())[0].kernels == ("plain")
+    assert way_of_run(model, TrainingSettings(), TrainingState(), Ranks())[0].kernels == ("plain")
 
 
 # ---- levels of kernels beside each other in one process
@@ -327,17 +327,17 @@ def test_weights_are_read_by_the_kernels_that_they_were_packed_for() -> None:
     """Each level lays them out in its own order."""
     x, weight = torch.randn(5, 24), torch.randn(40, 24)
     packed = {}
-    for level in loader.offered():
+    for level in loader.levels_offered():
         with loader.using(level):
             packed[level] = PackedWeights([weight], "fp32")
-    for level, one in itertools.product(loader.offered(), packed.values()):
+    for level, one in itertools.product(loader.levels_offered(), packed.values()):
         with loader.using(level):
             torch.testing.assert_close(forward_rows(x, one, None), x @ weight.t())
 
 
 def test_a_level_is_in_use_for_a_while() -> None:
     best = loader.level_in_use()
-    for level in loader.offered():
+    for level in loader.levels_offered():
         with loader.using(level):
             assert loader.level_in_use() == level
             with loader.using(None):

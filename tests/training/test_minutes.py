@@ -21,7 +21,7 @@ from dragoman.training.minutes import (
     Pace,
     awaits_correction,
     can_correct,
-    corrected,
+    correct,
     planned_schedule,
     updates_in,
 )
@@ -59,7 +59,7 @@ def test_a_corrected_plan_keeps_to_what_is_left_of_the_time(
     update: int, elapsed: float, per_update: float, per_validation: float
 ) -> None:
     plan = settings()
-    after = corrected(plan, update, elapsed, per_update, per_validation)
+    after = correct(plan, update, elapsed, per_update, per_validation)
     assert after.first_plan is not None and after.first_plan.until == update
     assert after.at(update) == plan.model_copy(update={"first_plan": after.first_plan})
     assert after.at(update + 1) == after
@@ -76,13 +76,13 @@ def test_a_corrected_plan_keeps_to_what_is_left_of_the_time(
 
 @pytest.mark.parametrize("faster", [0.2, 3.0])
 def test_a_corrected_plan_has_as_many_validations_for_its_time(faster: float) -> None:
-    after = corrected(settings(), 150 if faster > 1 else 90, 60.0, 0.6 / faster, 0.01)
+    after = correct(settings(), 150 if faster > 1 else 90, 60.0, 0.6 / faster, 0.01)
     assert (after.updates - 90) / after.validate_every == pytest.approx(18, rel=0.1)
 
 
 def test_a_plan_that_is_nearly_right_stays() -> None:
     plan = settings()
-    after = corrected(plan, 100, 61.0, 0.59, 0.1)
+    after = correct(plan, 100, 61.0, 0.59, 0.1)
     assert after == plan.model_copy(update={"first_plan": after.first_plan})
 
 
@@ -100,7 +100,7 @@ def test_when_a_plan_is_counted_again() -> None:
 
 def test_the_rate_follows_the_plan_that_was_in_force() -> None:
     plan = settings()
-    after = corrected(plan, 100, 100.0, 5.0, 0.0)
+    after = correct(plan, 100, 100.0, 5.0, 0.0)
     assert after.updates == 100 + 90  # what validations take is not known: a tenth
     before, both, alone = (
         planned_schedule(one, 64)
@@ -126,10 +126,10 @@ class Runs:
             return pace.updates >= 7
 
         def fixed(plan: TrainingSettings, update: int, *_: float) -> TrainingSettings:
-            return corrected(plan, update, 600 - 23.0, 1.0, 0.0)
+            return correct(plan, update, 600 - 23.0, 1.0, 0.0)
 
         monkeypatch.setattr(trainer_module, "can_correct", due)
-        monkeypatch.setattr(trainer_module, "corrected", fixed)
+        monkeypatch.setattr(trainer_module, "correct", fixed)
 
     def train(
         self, name: str, plan: TrainingSettings, keep: Callable[[TrainingSettings], None]
@@ -178,9 +178,9 @@ def test_a_display_hears_of_a_plan_that_stays_as_it_was(
     runs = Runs(tmp_path, monkeypatch)
 
     def same(plan: TrainingSettings, update: int, *_: float) -> TrainingSettings:
-        return corrected(plan, update, 0.0, 600 / 60, 0.0).model_copy(update={"updates": 60})
+        return correct(plan, update, 0.0, 600 / 60, 0.0).model_copy(update={"updates": 60})
 
-    monkeypatch.setattr(trainer_module, "corrected", same)
+    monkeypatch.setattr(trainer_module, "correct", same)
     runs.train("run", runs.plan, runs.keep)
     assert runs.kept.first_plan is not None and runs.kept.updates == 60
     assert runs.follower.told.count("plan 60") == 1

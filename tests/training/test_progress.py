@@ -174,9 +174,9 @@ def test_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.training.progress.time.monotonic", lambda: now[0])
     pace = ShownPace(50)
     pace.begin(10)
-    assert pace.left(10, 0.0) == ""
+    assert pace.time_left(10, 0.0) == ""
     now[0] += 60
-    assert pace.left(20, 60.0) == "3:00 left"
+    assert pace.time_left(20, 60.0) == "3:00 left"
     assert [clock(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
 
 

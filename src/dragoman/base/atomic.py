@@ -119,8 +119,8 @@ def _explaining_errors(path: Path) -> Iterator[None]:
 
 def _explain(path: Path, error: OSError | SafetensorError) -> str:
     # safetensors wraps the system's error and keeps only its words: "… (os error 28)".
-    told = re.search(r"os error (\d+)", str(error))
-    number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
+    match = re.search(r"os error (\d+)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(match[1]) if match else None
     reason = os.strerror(number) if number is not None else str(error)
     lines = [f"cannot write {path}: {reason}."]
     if number in _FULL:

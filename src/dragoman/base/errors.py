@@ -93,7 +93,7 @@ def install(extra: str) -> str:
         requirements = ["-e", f"{Path(__file__).parents[3]}[{extra}]"]
     else:
         ends = (f"; extra == '{extra}'", f'; extra == "{extra}"')
-        requirements = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]
+        requirements = [line.rpartition(";")[0].strip() for line in known if line.endswith(ends)]
         assert requirements, f"pyproject.toml has no extra {extra!r}"
     python = min(sys.executable, os.path.relpath(sys.executable), key=len)
     return shlex.join([python, "-m", "pip", "install", *requirements])

@@ -1,6 +1,6 @@
 """A score: what it is called, which values are better, and how it is written for people.
 
-Scores are kept as they are computed. Only what people read is scaled, by ``Measure.written``; it is
+Scores are kept as they are computed. Only what people read is scaled, by ``Measure.text``; it is
 the same in a terminal, on a page and in a card. ``base/task.py`` says which scores a task has.
 """
 
@@ -43,7 +43,7 @@ class Measure:
             return f"{scaled:.1e}"
         return decimals(scaled, self.digits)
 
-    def written(self, value: float) -> str:
+    def text(self, value: float) -> str:
         """A value, scaled and with its unit."""
         return f"{self.number(value)}{self.unit}"
 
@@ -56,9 +56,9 @@ class Measure:
         """The heading of a column of its numbers."""
         return f"{self.called}, %" if self.percent else self.called
 
-    def is_better(self, one: float, other: float) -> bool:
-        """True if ``one`` is better than ``other``."""
-        return one < other if self.better == "lower" else one > other
+    def is_better(self, value: float, other: float) -> bool:
+        """True if ``value`` is better than ``other``."""
+        return value < other if self.better == "lower" else value > other
 
 
 BLEU = Measure("BLEU", "higher")

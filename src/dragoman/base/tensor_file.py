@@ -46,24 +46,24 @@ class TensorFile:
         file.seek(0)
         length = int.from_bytes(self._take(8), "little")
         if length > min(size - 8, MAX_JSON):
-            raise self._damaged(f"its header is too large: {length:,} bytes")
+            raise self._error(f"its header is too large: {length:,} bytes")
         header = parse_json(self._take(length), f"{path}: its header")
         if not isinstance(header, dict):
-            raise self._damaged("its header is not a JSON object of names")
+            raise self._error("its header is not a JSON object of names")
         self._first = 8 + length
         self.metadata: Mapping[str, str] = header.pop(_METADATA, None) or {}
         """The texts that the file's header holds about it."""
         pairs = self.metadata.items() if isinstance(self.metadata, dict) else [(0, 0)]
         if not all(isinstance(word, str) for pair in pairs for word in pair):
-            raise self._damaged(f"{_METADATA} of its header is not a dict of texts")
+            raise self._error(f"{_METADATA} of its header is not a dict of texts")
         spans = sorted((*self._span(name, entry, kinds), name) for name, entry in header.items())
         end = 0
         for begin, after, name in spans:
             if begin != end:
-                raise self._damaged(f"there is a gap or an overlap before {name!r}")
+                raise self._error(f"there is a gap or an overlap before {name!r}")
             end = after
         if end != size - self._first:
-            raise self._damaged(f"it needs {end:,} bytes of numbers but has {size - self._first:,}")
+            raise self._error(f"it needs {end:,} bytes of numbers but has {size - self._first:,}")
         self._begins = {name: begin for begin, _, name in spans}
         self._kinds: dict[str, Kind] = {name: entry["dtype"] for name, entry in header.items()}
         self.shapes: Mapping[str, tuple[int, ...]] = {
@@ -80,32 +80,32 @@ class TensorFile:
             self._file.seek(self._first + self._begins[name])
             wanted = array.reshape(-1).view(np.uint8).data
             if self._file.readinto(wanted) != len(wanted):
-                raise self._damaged("it was cut short while it was read")
+                raise self._error("it was cut short while it was read")
         return from_halves(array) if kind in ("F16", "BF16") else array
 
     def _take(self, count: int) -> bytes:
         content = self._file.read(count)
         if len(content) != count:
-            raise self._damaged("it is cut short")
+            raise self._error("it is cut short")
         return content
 
     def _span(self, name: str, entry: object, kinds: Sequence[Kind]) -> tuple[int, int]:
         """Checks a tensor's entry, and returns where its numbers begin and end, in bytes."""
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise self._damaged(f"the header has no valid entry for {name!r}")
+            raise self._error(f"the header has no valid entry for {name!r}")
         if entry["dtype"] not in kinds:
             allowed = " or ".join(kinds)
-            raise self._damaged(f"{name!r} has numbers of type {entry['dtype']!r}, not {allowed}")
+            raise self._error(f"{name!r} has numbers of type {entry['dtype']!r}, not {allowed}")
         shape, offsets = entry["shape"], entry["data_offsets"]
         if not _is_counts(shape, 0, 8) or not _is_counts(offsets, 2, 2):
-            raise self._damaged(f"{name!r} has no valid shape or offsets")
+            raise self._error(f"{name!r} has no valid shape or offsets")
         if 0 in shape and shape != [0]:
-            raise self._damaged(f"{name!r} is empty")
+            raise self._error(f"{name!r} is empty")
         if offsets[1] - offsets[0] != math.prod(shape) * np.dtype(_TYPES[entry["dtype"]]).itemsize:
-            raise self._damaged(f"{name!r} has offsets that do not match its shape")
+            raise self._error(f"{name!r} has offsets that do not match its shape")
         return offsets[0], offsets[1]
 
-    def _damaged(self, what: str) -> RunError:
+    def _error(self, what: str) -> RunError:
         return RunError(f"{self._path} is damaged or cut short ({what})")
 
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 import math
 
 
-def plural(number: float, one: str, more: str | None = None) -> str:
-    """A number and what it counts: ``one`` of it, or ``more``, by itself ``one`` with an s. Both
-    may go on with a verb: ``plural(3, "text has", "texts have")`` is "3 texts have"."""
-    told = f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
-    return f"{told} {one if number == 1 else more or one + 's'}"
+def plural(number: float, single: str, more: str | None = None) -> str:
+    """A number and what it counts: ``single`` of it, or ``more``, by itself ``single`` with an s.
+    Both may go on with a verb: ``plural(3, "text has", "texts have")`` is "3 texts have"."""
+    digits = f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
+    return f"{digits} {single if number == 1 else more or single + 's'}"
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """At most ``most`` characters of a text; where there are more, the last is an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

@@ -72,7 +72,7 @@ def demo(args: DemoArguments) -> None:
     from rich.console import Console
 
     from dragoman.demo.corpus import NOTICE
-    from dragoman.runs.lock import locked
+    from dragoman.runs.lock import lock_folder
     from dragoman.tasks import catalogue
 
     log_to_stderr(quiet=True)
@@ -95,7 +95,7 @@ def demo(args: DemoArguments) -> None:
         if chosen.learn_first is not None:
             recipe = chosen.learn_first(recipe, files, console)
     if to.exists():
-        with locked(to):
+        with lock_folder(to):
             shutil.rmtree(to)
     # The import is here because it loads torch, and wrong arguments must be reported before.
     from dragoman.tasks.training import train

@@ -93,7 +93,7 @@ def evaluate(args: EvaluateArguments) -> None:
         if not args.output.parent.is_dir():
             raise FileError(f"cannot write {args.output}: there is no folder {args.output.parent}")
     log_to_stderr(verbose=args.verbose)
-    opened = catalogue.Run.open(args.run).tagged(args.tag)
+    opened = catalogue.Run.open(args.run).with_tag(args.tag)
     given: dict[str, Any] = {
         "beam": args.beam, **values_of(args, translator_settings),
         "ensemble": args.ensemble, "output": args.output, "columns": args.columns,
@@ -107,7 +107,9 @@ def evaluate(args: EvaluateArguments) -> None:
     changes = [*args.set_, *([f"beam={options.pop('beam')}"] if args.beam is not None else [])]
     options.pop("output", None)
     if args.ensemble:
-        options["ensemble"] = [catalogue.Run.open(path).tagged(args.tag) for path in args.ensemble]
+        options["ensemble"] = [
+            catalogue.Run.open(path).with_tag(args.tag) for path in args.ensemble
+        ]
     if args.judge:
         options["judge"] = catalogue.Run.open(args.judge)
     result = catalogue.runtime_of(opened.task).evaluate(opened, args.files, changes, **options)

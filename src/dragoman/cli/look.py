@@ -76,7 +76,7 @@ def look(args: LookArguments) -> None:
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {args.to}: use a name that ends in .html, .svg or .csv")
     # A wrong folder is reported before torch is imported.
-    opened = catalogue.Run.open(args.run).tagged(args.tag)
+    opened = catalogue.Run.open(args.run).with_tag(args.tag)
     if not opened.task.reads_files:
         tell_of_file(args.sentence, "Give one of its sentences")
     from dragoman.insight.look import LookOptions, look_at_sentence

@@ -158,7 +158,7 @@ def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.studies.systems import open_translator
 
-    translator = open_translator(run.tagged(args.tag), TranslatorSettings(precision="fp32"))
+    translator = open_translator(run.with_tag(args.tag), TranslatorSettings(precision="fp32"))
 
     def of_pairs(pairs: Iterable[tuple[str, str]]) -> Generator[str]:
         for scored in translator.score_each(pairs):

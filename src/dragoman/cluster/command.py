@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.cluster.driver import Driver, ProgressConsole, duration
 from dragoman.cluster.lines import (
     BAD_LINES,
@@ -24,7 +24,7 @@ from dragoman.cluster.lines import (
 from dragoman.cluster.plan import PARTS_PLANS, PLAN, Asked, check_same, make_plan, stored_plan
 from dragoman.cluster.work import Work, way_that_stands
 from dragoman.cluster.workers import Workers, actors, processes
-from dragoman.stores.opened import opened, whole_address
+from dragoman.stores.opened import open_store, whole_address
 from dragoman.stores.store import Store
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
@@ -53,20 +53,20 @@ def share_of(given: str | None) -> Share:
     """Parse a share of the parts, such as ``--part 17/500``. Errors: ``DragomanError``."""
     if given is None:
         return Share()
-    found = _SHARE.match(given)
-    if found is None or int(found[1]) > int(found[2]):
+    match = _SHARE.match(given)
+    if match is None or int(match[1]) > int(match[2]):
         raise DragomanError(
             f"--part {given}: use PART/PARTS, such as 1/500 to 500/500. 0/500 only creates the plan"
         )
-    return Share(int(found[1]), int(found[2]))
+    return Share(int(match[1]), int(match[2]))
 
 
 def place_of(given: str | None) -> Place:
     """Parse ``--on local:4``; None means one process. Errors: ``DragomanError``."""
-    found = _PLACE.match(given or "local:1")
-    if found is None:
+    match = _PLACE.match(given or "local:1")
+    if match is None:
         raise DragomanError(f"--on {given}: use local, local:4, ray or ray:40")
-    return found[1], int(found[2]) if found[2] else None
+    return match[1], int(match[2]) if match[2] else None
 
 
 def workers_at(place: Place) -> Workers:
@@ -87,7 +87,7 @@ class Command:
     @cached_property
     def store(self) -> Store:
         """The store to which the parts are written."""
-        return opened(self.to)
+        return open_store(self.to)
 
     def drive(
         self, work: Work, parts: Sequence[int], of_command: Sequence[int], *, mixed: bool = False,
@@ -140,7 +140,7 @@ def run(
     lacking = missing(job, standing(job))
     own = [job.name(number) for number in lacking if share.has(number)]
     if own:
-        count, names = plural(len(own), "part is", "parts are"), shortened(", ".join(own), _SHOWN)
+        count, names = plural(len(own), "part is", "parts are"), shorten(", ".join(own), _SHOWN)
         raise DragomanError(
             f"{count} missing in {command.to}, although all were written: {names}. Run the same "
             "command to create them again"

@@ -18,7 +18,7 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cluster.work import Way, Work, agreed_way
+from dragoman.cluster.work import Way, Work, agree_on_way
 from dragoman.cluster.workers import Answer, Worker, Workers
 
 logger = logging.getLogger("dragoman.cluster")
@@ -113,14 +113,14 @@ class Driver:
     def _tell(self) -> None:
         """Report in one line what was done."""
         progress = self._progress
-        told = f"{plural(progress.fresh, 'line')} in {duration(progress.seconds)}"
+        message = f"{plural(progress.fresh, 'line')} in {duration(progress.seconds)}"
         if progress.rate:
-            told += f", {in_figures(progress.rate)} lines/s"
+            message += f", {in_figures(progress.rate)} lines/s"
         if self._died:
-            told += f"; {plural(self._died, 'worker was', 'workers were')} replaced"
+            message += f"; {plural(self._died, 'worker was', 'workers were')} replaced"
         if self._stood:
-            told += f"; {plural(self._stood, 'part', 'parts')} completed by other machines"
-        progress.say(told)
+            message += f"; {plural(self._stood, 'part', 'parts')} completed by other machines"
+        progress.say(message)
 
     # ---- workers
 
@@ -172,7 +172,7 @@ class Driver:
             self._pass_over(number)
 
     def _begin(self, begun: _Begun, way: Way, description: str) -> None:
-        agreed = agreed_way(self._work.store, way)
+        agreed = agree_on_way(self._work.store, way)
         self._work = replace(self._work, way=agreed)
         if way != agreed and not self._mixed:
             if not begun.wished:

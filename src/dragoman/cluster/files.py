@@ -15,7 +15,7 @@ from io import RawIOBase
 from typing import Any, Literal
 
 from dragoman.base.errors import DataError, needing
-from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.opened import is_remote, open_store, split_address
 from dragoman.stores.store import BLOCK, CHANGED, InputChanged, Stat, Store
 
 _PATTERN = re.compile(r"[*?\[]")
@@ -48,7 +48,7 @@ class File:
 
     def open(self) -> Store:
         """Open the store of the file."""
-        return opened(self.store)
+        return open_store(self.store)
 
     def check_unchanged(self) -> None:
         """Errors: ``InputChanged`` if the file has changed."""
@@ -85,13 +85,13 @@ def files_of(addresses: Sequence[str]) -> list[File]:
 
     Errors: ``DataError`` for an address without files, ``StoreError`` for one that cannot be read.
     """
-    found: list[File] = []
+    files: list[File] = []
     for address in addresses:
         some = list(_files(address))
         if not some:
             raise DataError(f"{address} does not name a file")
-        found += some
-    return found
+        files += some
+    return files
 
 
 def _files(address: str) -> Iterator[File]:
@@ -107,7 +107,7 @@ def _files(address: str) -> Iterator[File]:
             name = os.path.relpath(whole, store)
         elif not os.path.isdir(address):
             raise DataError(f"there is no file {address}")
-    files = opened(store)
+    files = open_store(store)
     listed = not store.startswith("http")
     pattern = _PATTERN.search(name) if listed else None
     if name and not pattern and (stat := files.stat(name)) is not None:
@@ -117,12 +117,12 @@ def _files(address: str) -> Iterator[File]:
         return
     below = name[: pattern.start()] if pattern else f"{name.rstrip('/')}/" if name else ""
     above = below.rfind("/") + 1
-    for one, stat in files.names(below):
-        is_hidden = any(part.startswith(_HIDDEN) for part in one[above:].split("/"))
+    for entry, stat in files.names(below):
+        is_hidden = any(part.startswith(_HIDDEN) for part in entry[above:].split("/"))
         # "*" stays within a folder, as it does in a shell.
-        matches = not pattern or (fnmatchcase(one, name) and one.count("/") == name.count("/"))
+        matches = not pattern or (fnmatchcase(entry, name) and entry.count("/") == name.count("/"))
         if matches and not is_hidden:
-            yield File(store, one, stat)
+            yield File(store, entry, stat)
 
 
 class OpenedFile(RawIOBase):
@@ -195,7 +195,7 @@ def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -
         raise DataError(f"{name} is cut off: its {compression} data ends too early")
 
 
-def compressed(data: bytes, compression: Compression) -> bytes:
+def compress(data: bytes, compression: Compression) -> bytes:
     """Compress data, with the same result on every machine and at any time."""
     if compression == "gz":
         return gzip.compress(data, _LEVEL, mtime=0)

@@ -65,7 +65,7 @@ class ParquetRows(InputKind):
             else:
                 yield Row(number, texts)
 
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         pyarrow = _pyarrow(part.files[0].place)
@@ -145,7 +145,7 @@ def cut_together(
     """Cut files whose lines belong together into parts of at most ``lines``: for each part, its
     stretch of each file. Errors: ``DataError`` if their numbers of lines differ."""
     columns = [list(kind.cut(file, lines)) for file in files]
-    counts = [sum(one.lines for one in column) for column in columns]
+    counts = [sum(stretch.lines for stretch in column) for column in columns]
     for (file, other), (count, more) in zip(pairwise(files), pairwise(counts), strict=True):
         if count != more:
             raise different_counts(file.place, count, other.place, more)

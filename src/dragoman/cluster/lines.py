@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cluster.files import compressed
+from dragoman.cluster.files import compress
 from dragoman.cluster.plan import PartsPlan
 from dragoman.cluster.rows import InputKind, PartOfInput, Row
 from dragoman.cluster.work import NOTES, Way, Work
@@ -119,13 +119,13 @@ class Job(Work):
     def lines(self, number: int) -> int:
         return self.parts[number][1].stretches[0].lines
 
-    def begun(self) -> tuple[LineMapper, Way, str]:
+    def begin(self) -> tuple[LineMapper, Way, str]:
         """Make the model, computing in the job's way if this machine can."""
         way = self.way
         if way is not None and way.level:
             from dragoman.native import library, loader
 
-            if way.level in loader.offered():
+            if way.level in loader.levels_offered():
                 os.environ["DRAGOMAN_NATIVE"] = way.level
                 library.reset()
         mapper = self.make("" if way is None else way.precision)
@@ -135,7 +135,7 @@ class Job(Work):
     def do(self, number: int, tools: LineMapper, way: Way) -> tuple[Any, bool]:
         kind, part = self.parts[number]
         rows, outputs, bad = _map(kind, part, tools)
-        data = compressed(kind.written(part, rows, outputs), part.files[0].compression)
+        data = compress(kind.encode(part, rows, outputs), part.files[0].compression)
         digest, name = hashlib.sha256(data).hexdigest(), self.name(number)
         both = zip(rows, outputs, strict=True)
         good = [(row.texts, output) for row, output in both if row.texts and output is not None]
@@ -170,9 +170,9 @@ def _map(
     bad: list[BadLine] = []
     given = iter(kind.rows(part))
     while window := list(islice(given, WINDOW)):
-        found = iter(_each([row for row in window if row.texts is not None], mapper))
+        results = iter(_each([row for row in window if row.texts is not None], mapper))
         for row in window:
-            output, reason = next(found) if row.texts is not None else (None, row.bad)
+            output, reason = next(results) if row.texts is not None else (None, row.bad)
             reason = reason or row.bad
             if output is None and reason:
                 row = Row(row.number, None, reason, row.given)
@@ -222,17 +222,17 @@ def missing(job: Job, listed: Iterable[int]) -> list[int]:
     """The parts that are not done; those that the list lacks are checked one by one."""
     unlisted = sorted(set(range(len(job.parts))).difference(listed))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda number: job.store.stat(job.name(number)), unlisted)
-        return [number for number, stat in zip(unlisted, found, strict=True) if stat is None]
+        stats = pool.map(lambda number: job.store.stat(job.name(number)), unlisted)
+        return [number for number, stat in zip(unlisted, stats, strict=True) if stat is None]
 
 
 def was_done(job: Job, listed: Mapping[int, Stat]) -> int | None:
     """The number of bad lines that ``finish`` counted, if all parts exist as they were then;
     otherwise None."""
-    found = job.store.content(DONE)
-    if found is None or len(listed) < len(job.parts):
+    content = job.store.content(DONE)
+    if content is None or len(listed) < len(job.parts):
         return None
-    done = json.loads(found)
+    done = json.loads(content)
     for number, size in enumerate(done["sizes"]):
         if listed[number].size != size:
             raise StoreError(_damage_message(job, number, listed[number].size, size))
@@ -245,7 +245,7 @@ def finish(job: Job) -> int:
     notes = notes_of_all(job)
     lines: list[str] = []
     for note in notes:
-        lines += [json.dumps(asdict(one), ensure_ascii=False) for one in note.bad_lines]
+        lines += [json.dumps(asdict(bad_line), ensure_ascii=False) for bad_line in note.bad_lines]
     bad = sum(note.bad for note in notes)
     if bad:
         job.store.create(BAD_LINES, "".join(f"{line}\n" for line in lines).encode())
@@ -303,7 +303,7 @@ def _damage_message(job: Job, number: int, size: int, noted: int) -> str:
 
 
 def _digest(store: Store, name: str, stat: Stat) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for block in store.blocks(name, stat):
-        found.update(block)
-    return found.hexdigest()
+        digest.update(block)
+    return digest.hexdigest()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from dragoman.base.errors import DataError, RunError
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.cluster.files import File
 from dragoman.cluster.kinds import KINDS, KindName, check_count, cut_together, kind_of
 from dragoman.cluster.rows import Fields, InputKind, PartOfInput, Stretch
@@ -70,15 +70,15 @@ class PartsPlan:
         """All parts in order, each with the kind that reads it."""
         fields = self.asked.fields
         return [
-            (KINDS[one.kind], PartOfInput(one.files, stretches, fields))
-            for one in self.inputs
-            for stretches in one.stretches
+            (KINDS[entry.kind], PartOfInput(entry.files, stretches, fields))
+            for entry in self.inputs
+            for stretches in entry.stretches
         ]
 
     @property
     def lines(self) -> int:
         """The number of lines of all parts."""
-        return sum(part[0].lines for one in self.inputs for part in one.stretches)
+        return sum(part[0].lines for entry in self.inputs for part in entry.stretches)
 
     @property
     def digest(self) -> str:
@@ -102,8 +102,8 @@ def stored_plan(
     conditional writes, and for a folder with other contents; and the errors of ``make`` and
     ``check``.
     """
-    found = store.content(PLAN)
-    if found is None:
+    content = store.content(PLAN)
+    if content is None:
         foreign = next((name for name, _ in store.names("")), None)
         if foreign is not None and not foreign.startswith(f"{NOTES}/"):
             raise StoreError(
@@ -113,16 +113,16 @@ def stored_plan(
         plan = make()
         if store.create(PLAN, plans.dump_json(plan)):
             return plan, True
-        found = store.content(PLAN) or b""
+        content = store.content(PLAN) or b""
     where = store.place(PLAN)
     try:
-        if json.loads(found)["version"] != VERSION:
+        if json.loads(content)["version"] != VERSION:
             raise StoreError(f"{where} was made by another version of dragoman")
-        plan = plans.validate_json(found)
+        plan = plans.validate_json(content)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{where} is damaged or belongs to another command "
-            f"({shortened(' '.join(str(error).split()), 200)}). Choose another folder with --to, "
+            f"({shorten(' '.join(str(error).split()), 200)}). Choose another folder with --to, "
             "or remove this one with all of its parts"
         ) from error
     check(plan)
@@ -143,13 +143,13 @@ def _input_of(files: tuple[File, ...], asked: Asked) -> Input:
     kind = KINDS[name]
     for file in files:
         kind.check(file, asked.fields, asked.language)
-    found = cut_together(files, kind, asked.lines)
+    stretches = cut_together(files, kind, asked.lines)
     if len(files) == 1 and name == "text" and len(asked.fields.read) > 1:
         raise DataError(
             f"{files[0].place} has one text per line, but two are needed. Give a file of sources "
             "and a file of translations, or one of JSON Lines or Parquet"
         )
-    return Input(files, name, found)
+    return Input(files, name, stretches)
 
 
 def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> None:

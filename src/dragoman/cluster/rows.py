@@ -65,8 +65,8 @@ def raw_lines(blocks: Iterable[bytes]) -> Iterator[RawLine]:
             continue
         yield RawLine(b"".join(held) if size <= LONGEST else None, size)
         last = others.pop()
-        for one in others:
-            yield RawLine(one if len(one) <= LONGEST else None, len(one))
+        for line in others:
+            yield RawLine(line if len(line) <= LONGEST else None, len(line))
         held, size = [last], len(last)
     if size:
         yield RawLine(b"".join(held) if size <= LONGEST else None, size)
@@ -155,7 +155,7 @@ class InputKind(ABC):
         """Every row of a part, including bad ones."""
 
     @abstractmethod
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         """Encode the output of a part, without compression. None as an output: the row has none."""
@@ -178,15 +178,15 @@ class TextRows(InputKind):
     def rows(self, part: PartOfInput) -> Iterator[Row]:
         sides = map(lines_of, part.files, part.stretches)
         for number, raw in enumerate(zip(*sides, strict=True), part.stretches[0].first + 1):
-            far = next((one for one in raw if one.data is None), None)
+            far = next((line for line in raw if line.data is None), None)
             if far is not None:
                 yield Row(number, None, f"has {far.size:,} {TOO_LONG}")
                 continue
-            texts = tuple(decoded(one.data or b"", first=number == 1) for one in raw)
+            texts = tuple(decode(line.data or b"", first=number == 1) for line in raw)
             bad = any(not text.isascii() and NOT_UTF8.search(text) for text in texts)
             yield Row(number, texts, _NOT_UTF8 if bad else "")
 
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         return "".join(f"{readable(output or '')}\n" for output in outputs).encode()
@@ -199,7 +199,7 @@ def lines_of(file: File, stretch: Stretch) -> Iterator[RawLine]:
     return islice(raw_lines(file.plain()), stretch.first, stretch.first + stretch.lines)
 
 
-def decoded(line: bytes, *, first: bool) -> str:
+def decode(line: bytes, *, first: bool) -> str:
     """Decode a line as ``data.lines`` does; ``first``: True for the first line of its file."""
     if first:
         line = line.removeprefix(_UTF8_MARK)
@@ -222,7 +222,7 @@ class JsonRows(InputKind):
         for number, line in enumerate(lines_of(file, stretch), stretch.first + 1):
             yield _row(number, line, part.fields)
 
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         name = json.dumps(part.fields.write, ensure_ascii=False)
@@ -234,26 +234,26 @@ class JsonRows(InputKind):
 def _row(number: int, line: RawLine, fields: Fields) -> Row:
     if line.data is None:
         return Row(number, None, f"has {line.size:,} {TOO_LONG}")
-    text = decoded(line.data, first=number == 1)
+    text = decode(line.data, first=number == 1)
     given = readable(text).encode()
     if not text.strip():
         return Row(number, None, given=given)
     try:
-        found: Any = json.loads(text)
+        values: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         return Row(number, None, f"is not JSON: {error}", given)
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         return Row(number, None, "is not a JSON object", given)
     texts = []
     for name in fields.read:
-        if not isinstance(found.get(name), str):
-            what = "is not a text" if name in found else "is missing"
-            told = f"its field {name!r} {what}; it has {', '.join(map(repr, found)) or 'none'}"
-            return Row(number, None, f"{told}. Set the field: --field NAME", given)
-        texts.append(whole_characters(found[name]))
-    if fields.write in found:
-        told = f"already has a field {fields.write!r}. Set another: --into NAME"
-        return Row(number, None, told, given)
+        if not isinstance(values.get(name), str):
+            what = "is not a text" if name in values else "is missing"
+            reason = f"its field {name!r} {what}; it has {', '.join(map(repr, values)) or 'none'}"
+            return Row(number, None, f"{reason}. Set the field: --field NAME", given)
+        texts.append(whole_characters(values[name]))
+    if fields.write in values:
+        reason = f"already has a field {fields.write!r}. Set another: --into NAME"
+        return Row(number, None, reason, given)
     return Row(number, tuple(texts), given=given)
 
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.cluster.files import File, files_of
 from dragoman.cluster.work import NOTES, check_conditional
-from dragoman.stores.opened import is_remote, opened, whole_address
+from dragoman.stores.opened import is_remote, open_store, whole_address
 from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
 
 BAD = f"{NOTES}/bad"
@@ -47,7 +47,7 @@ class Watch:
                 f"{outbox} is {inbox} or inside it, so outputs would be read again. Set another "
                 "--to"
             )
-        self._store: Store = opened(to)
+        self._store: Store = open_store(to)
         check_conditional(self._store)
         self._done = {name for name, _ in self._store.names("") if not name.startswith(NOTES)}
         self._seen: dict[str, tuple[Stat, float]] = {}
@@ -64,10 +64,10 @@ class Watch:
 
     def look(self) -> bool:
         """Process every complete file; returns True if there was one."""
-        now, found, was_done = time.monotonic(), set[str](), False
+        now, names, was_done = time.monotonic(), set[str](), False
         for file in self._files():
             name = self._name(file)
-            found.add(name)
+            names.add(name)
             if name in self._done or self._bad.get(name) == file.stat.tag:
                 continue
             stat, since = self._seen.get(name, (None, 0.0))
@@ -81,7 +81,7 @@ class Watch:
             if (link := self._leads_out(name)) is not None:
                 self._set_aside(name, file, link)
             was_done = link is not None or self._take(file, name) or was_done
-        for name in self._seen.keys() - found:  # removed before it was done
+        for name in self._seen.keys() - names:  # removed before it was done
             del self._seen[name]
         return was_done
 

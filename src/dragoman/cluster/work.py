@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from dragoman.stores.opened import opened
+from dragoman.stores.opened import open_store
 from dragoman.stores.store import Store, StoreError
 
 NOTES = "_dragoman"
@@ -35,21 +35,21 @@ class Way:
         return f"{self.precision} by {by}, dragoman {self.dragoman}, torch {self.torch}"
 
 
-def agreed_way(store: Store, own: Way) -> Way:
+def agree_on_way(store: Store, own: Way) -> Way:
     """The way in which all workers compute: the stored one, or ``own``, which is stored now."""
     store.create(_WAY, json.dumps(asdict(own)).encode())
-    found = way_that_stands(store)
-    assert found is not None, "it was created if it was not there"
-    return found
+    way = way_that_stands(store)
+    assert way is not None, "it was created if it was not there"
+    return way
 
 
 def way_that_stands(store: Store) -> Way | None:
     """The stored way, or None before the first worker is ready."""
-    found = store.content(_WAY)
-    if found is None:
+    content = store.content(_WAY)
+    if content is None:
         return None
     try:
-        return Way(**json.loads(found))
+        return Way(**json.loads(content))
     except (ValueError, TypeError) as error:
         raise StoreError(f"{store.place(_WAY)} is damaged: {error!r}") from error
 
@@ -80,12 +80,12 @@ class Work(ABC):
     """The way in which all workers must compute; None before the first has begun."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     @cached_property
     def store(self) -> Store:
         """The store of the parts; each process opens it for itself."""
-        return opened(self.to)
+        return open_store(self.to)
 
     @abstractmethod
     def name(self, number: int) -> str:
@@ -100,7 +100,7 @@ class Work(ABC):
         """The number of lines of a part, for the progress."""
 
     @abstractmethod
-    def begun(self) -> tuple[Any, Way, str]:
+    def begin(self) -> tuple[Any, Way, str]:
         """Begin in a worker: returns its tools, its way, and a line for people."""
 
     @abstractmethod

@@ -37,7 +37,7 @@ class Hand:
         try:
             if isinstance(asked, Work):
                 self._work = asked
-                self._tools, self._way, description = asked.begun()
+                self._tools, self._way, description = asked.begin()
                 return self._way, description
             assert self._work is not None, "work comes first"
             return self._work.do(asked, self._tools, self._way)

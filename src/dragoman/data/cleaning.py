@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, field_validator
 from dragoman.base.errors import DataError
 from dragoman.base.reading import LONE_SURROGATE, readable
 from dragoman.base.settings import Settings
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.forms.form import Pair
 
 _EXAMPLES = 3
@@ -252,4 +252,4 @@ class _Seen:
 
 def _shorten(text: str) -> str:
     """Return the text shortened, and safe to print on any terminal."""
-    return shortened(readable(text), _SHOWN_CHARACTERS)
+    return shorten(readable(text), _SHOWN_CHARACTERS)

@@ -86,13 +86,13 @@ class AligningHead:
         return cls(moments[when], int(match[1]) - 1, head)
 
     @classmethod
-    def taught(
+    def of_guided(
         cls, guided: GuidedSettings, layers: Sequence[AttentionLayer]
     ) -> AligningHead | None:
         """The head that guided alignment teaches; None if it teaches none."""
         if not guided.weight:
             return None
-        return cls("having read", *guided.place([one.heads for one in layers]))
+        return cls("having read", *guided.place([layer.heads for layer in layers]))
 
     @classmethod
     def guess(cls, cross: Weights) -> AligningHead:
@@ -105,8 +105,8 @@ class AligningHead:
         """Select the weights of this head, (T, S), from the cross-attention (L, H, T + 1, S + 1),
         whose last row and column are end symbols."""
         heads = moment(cross, self.when)[self.layer]
-        found: Weights = heads.mean(axis=0) if self.head is None else heads[self.head]
-        return found
+        weights: Weights = heads.mean(axis=0) if self.head is None else heads[self.head]
+        return weights
 
     @property
     def place(self) -> tuple[int, int]:
@@ -170,18 +170,18 @@ class HeadLinks:
         target, of_target = np.unique(np.array(target_words, np.int64), return_inverse=True)
         if not len(source):
             target = target[:0]
-        found: dict[When, NDArray[np.int64]] = {}
+        links: dict[When, NDArray[np.int64]] = {}
         back: dict[When, NDArray[np.int64]] = {}
         for when in MOMENTS:
             heads = moment(cross, when)
             heads = np.concatenate([heads, heads.mean(axis=1, keepdims=True)], axis=1)
-            found[when] = back[when] = np.zeros((*heads.shape[:2], 0), np.int64)
+            links[when] = back[when] = np.zeros((*heads.shape[:2], 0), np.int64)
             if len(target):
                 looked = by_word(heads, of_target.tolist(), of_source.tolist())
-                found[when] = source[looked.argmax(axis=-1)]
+                links[when] = source[looked.argmax(axis=-1)]
                 back[when] = target[looked.argmax(axis=-2)]
         source = source if len(target) else source[:0]
-        return cls(target, found, back, source, AligningHead.guess(cross), sizes)
+        return cls(target, links, back, source, AligningHead.guess(cross), sizes)
 
     @classmethod
     def of_record(cls, record: AttentionRecord) -> HeadLinks:
@@ -219,12 +219,12 @@ class AlignmentScores:
     def of(cls, looked: Sequence[HeadLinks], gold: Sequence[Gold]) -> AlignmentScores:
         """Compare links with gold links. Errors: ``DataError`` for gold links outside of their
         sentences, or if the numbers of pairs differ."""
-        check_gold(gold, (one.sizes for one in looked))
+        check_gold(gold, (of_pair.sizes for of_pair in looked))
         both = list(zip(looked, gold, strict=True))
         return cls(
             {
                 when: np.array(
-                    [_counts(one.target, one.source[when], links) for one, links in both]
+                    [_counts(pair.target, pair.source[when], links) for pair, links in both]
                 )
                 for when in MOMENTS
             }
@@ -243,7 +243,7 @@ class AlignmentScores:
     def best(self) -> AligningHead:
         """The head with the lowest AER. It is an oracle, because the gold links choose it."""
         tables = self.heads
-        when: When = min(tables, key=lambda one: float(tables[one].min()))
+        when: When = min(tables, key=lambda name: float(tables[name].min()))
         layer, head = np.unravel_index(int(tables[when].argmin()), tables[when].shape)
         mean = int(head) == tables[when].shape[1] - 1
         return AligningHead(when, int(layer), None if mean else int(head))
@@ -290,7 +290,7 @@ def _counts(target: NDArray[Any], source: NDArray[Any], gold: Gold) -> Counts:
 def _rates(counts: Counts) -> NDArray[np.float64]:
     """Compute the AER over all pairs together: (N, L, H + 1, 4) -> (L, H + 1); 0 where there are no
     links."""
-    found, sure, found_sure, found_possible = np.moveaxis(counts.sum(axis=0), -1, 0)
-    size = found + sure
-    hits = found_sure + found_possible
+    predicted, sure, predicted_sure, predicted_possible = np.moveaxis(counts.sum(axis=0), -1, 0)
+    size = predicted + sure
+    hits = predicted_sure + predicted_possible
     return np.where(size > 0, 1 - hits / np.maximum(size, 1), 0.0)

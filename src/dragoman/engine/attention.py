@@ -57,7 +57,7 @@ class AttentionReader:
         """The head that was trained to align; None if there is none."""
         if self.guided is None:
             return None
-        return AligningHead.taught(self.guided, self.network.attentions_of("cross"))
+        return AligningHead.of_guided(self.guided, self.network.attentions_of("cross"))
 
     def record(
         self, values: Sequence[int] | Values, tokens: Sequence[int], through: Probe | None = None
@@ -122,7 +122,7 @@ class AttentionReader:
                 memory = self.network.encode(Sequences.of(given))
                 writing(self.network).decode(Sequences.of(written), memory)
             # (L, B, H, T, S)
-            cross = torch.stack([probe.attention[one.name] for one in layers]).float().numpy()
+            cross = torch.stack([probe.attention[layer.name] for layer in layers]).float().numpy()
             yield [
                 cross[:, number, :, : len(target) + 1, before : before + len(source) + 1]
                 for number, (source, target) in enumerate(batch)
@@ -170,8 +170,8 @@ class OpenedCell:
 
 def attention_of(model: Network, layer: AttentionLayer) -> MultiHeadAttention | None:
     """Return the module that computes an attention; None if it has no queries and keys."""
-    every = (one for one in model.modules() if isinstance(one, MultiHeadAttention))
-    return next((one for one in every if one.name == layer.name), None)
+    every = (module for module in model.modules() if isinstance(module, MultiHeadAttention))
+    return next((module for module in every if module.name == layer.name), None)
 
 
 def open_cell(

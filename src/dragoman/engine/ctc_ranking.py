@@ -44,7 +44,7 @@ class CtcRanking:
         """True if CTC is used; otherwise the hypotheses keep their order."""
         return bool(self._weight)
 
-    def asked(self, settings: SearchSettings) -> SearchSettings:
+    def with_n_best(self, settings: SearchSettings) -> SearchSettings:
         """Return the settings of the search whose hypotheses are ranked: ``n_best`` is raised to
         the beam. Where nothing is ranked, and for sampling, return ``settings`` unchanged."""
         if settings.sampling is not None or not self.ranks:
@@ -58,13 +58,13 @@ class CtcRanking:
         if len(hypotheses) < 2 or not self.ranks:
             return list(hypotheses)
         known = ctc_log_probabilities(self._engine, values)
-        by_ctc = text_log_probabilities(known, [one.tokens for one in hypotheses])
+        by_ctc = text_log_probabilities(known, [hypothesis.tokens for hypothesis in hypotheses])
         weight = self._weight
 
         def joint(place: int) -> tuple[bool, float]:
-            one = hypotheses[place]
-            decoder = math.fsum(one.token_log_probabilities)
-            return rank(one.finished, (1 - weight) * decoder + weight * by_ctc[place])
+            hypothesis = hypotheses[place]
+            decoder = math.fsum(hypothesis.token_log_probabilities)
+            return rank(hypothesis.finished, (1 - weight) * decoder + weight * by_ctc[place])
 
         return [hypotheses[place] for place in sorted(range(len(by_ctc)), key=joint)]
 

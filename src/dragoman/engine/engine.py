@@ -137,10 +137,10 @@ class Engine:
         from dragoman.models.ensemble import Ensemble
 
         readers = readers_of([run, *others])
-        networks = [_writing(one.model()) for one in (run, *others)]
-        path = together([fastest(one, *chosen) for one in networks], readers)
+        networks = [_writing(member.model()) for member in (run, *others)]
+        path = together([fastest(network, *chosen) for network in networks], readers)
         ensemble = Ensemble(networks, readers)
-        places = [p for one in networks if (p := one.settings.longest) is not None]
+        places = [p for network in networks if (p := network.settings.longest) is not None]
         return cls(
             networks[0], *forms, path=path, settings=settings, ensemble=ensemble,
             places=min(places, default=None), guided=guided,
@@ -292,10 +292,10 @@ class Engine:
         that its output begins with, if any. Errors: those of ``request``."""
         begins = [
             begin if place == 0 else ()
-            for one, begin in zip(passages, begun or [()] * len(passages), strict=True)
-            for place in range(len(one.pieces))
+            for passage, begin in zip(passages, begun or [()] * len(passages), strict=True)
+            for place in range(len(passage.pieces))
         ]
-        sources = self.source.arrays([piece.values for one in passages for piece in one.pieces])
+        sources = self.source.arrays([piece.values for whole in passages for piece in whole.pieces])
         return [
             self.request(source, settings, begin)
             for source, begin in zip(sources, begins, strict=True)
@@ -370,7 +370,7 @@ class Engine:
 
         from dragoman.nn.layout import Sequences
 
-        source = Sequences.of([torch.tensor(list(one)) for one in values]).to(self.device)
+        source = Sequences.of([torch.tensor(list(ids)) for ids in values]).to(self.device)
         with torch.inference_mode():
             memory = self.network.encode(source)
             begins = memory.layout.offsets.tolist()
@@ -378,8 +378,8 @@ class Engine:
                 begin + place for begin, some in zip(begins, places, strict=False) for place in some
             ]
             hidden = memory.rows[rows]
-            found = torch.log_softmax(self.network.project(hidden).float(), dim=-1).cpu()
-        return [part.numpy() for part in found.split([len(some) for some in places])]
+            scores = torch.log_softmax(self.network.project(hidden).float(), dim=-1).cpu()
+        return [part.numpy() for part in scores.split([len(some) for some in places])]
 
     # ---- inside
 

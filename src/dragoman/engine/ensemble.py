@@ -33,11 +33,11 @@ def _check(first: Run, run: Run) -> None:
             f"{run.folder} is a {run.task.called} and {first.folder} a {first.task.called}. Use "
             "runs of the same task"
         )
-    one, other = first.target_text, run.target_text
-    if one.size != other.size or _pieces(one) != _pieces(other):
+    text, other = first.target_text, run.target_text
+    if text.size != other.size or _pieces(text) != _pieces(other):
         raise RunError(
             f"{run.folder} and {first.folder} have different target vocabularies ({other.size:,} "
-            f"and {one.size:,} tokens), so they cannot form an ensemble. Train both on the same "
+            f"and {text.size:,} tokens), so they cannot form an ensemble. Train both on the same "
             "text with the same [text] settings, or one from the other (--from)"
         )
 
@@ -59,7 +59,7 @@ def _reads_alike(first: Run, run: Run) -> bool:
                 f"{first.recipe.source.way}. Use runs with the same section [source]"
             )
         return False
-    moses = [one.recipe.data.moses and one.recipe.languages.source for one in (first, run)]
+    moses = [member.recipe.data.moses and member.recipe.languages.source for member in (first, run)]
     return moses[0] == moses[1]
 
 

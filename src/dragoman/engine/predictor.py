@@ -97,7 +97,7 @@ class Predictor(ABC, Generic[Answer]):
         if isinstance(given, str | Path):
             (answer,) = self.each([str(given)], *how, **options)
             return answer
-        return list(self.each(named(given), *how, **options))
+        return list(self.each(as_texts(given), *how, **options))
 
     @abstractmethod
     def each(self, given: Iterable[str], *how: Any, **options: Any) -> Iterator[Answer]:
@@ -105,7 +105,7 @@ class Predictor(ABC, Generic[Answer]):
         you use this predictor again."""
 
     @abstractmethod
-    def shown(self, text: str, prefix: str = "") -> Output:
+    def own_output(self, text: str, prefix: str = "") -> Output:
         """Return the output to look at when no other is given: the output of the model for the
         whole text, or the text itself for a model that reads no source."""
 
@@ -160,7 +160,7 @@ class Predictor(ABC, Generic[Answer]):
             return self.engine.source.read([source])[0]
         return self.source_ids(source)
 
-    def given_ids(self, text: str) -> list[int]:
+    def ids_to_show(self, text: str) -> list[int]:
         """Return the tokens of a text that is to be shown: the tokens that the model reads or, for
         a model that reads no source, those that it writes."""
         return self.source_ids(text) if self.reads else self.engine.target.tokens([text])[0]
@@ -250,7 +250,7 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
     def answers(self, given: Sequence[str], requests: Iterable[Request]) -> Iterator[Found]:
         """Search for each request, and yield the result for its source, in order."""
         return self.engine.searcher.each(
-            requests, lambda number, found: self.answer(given[number], found)
+            requests, lambda number, result: self.answer(given[number], result)
         )
 
     def stream(
@@ -260,7 +260,7 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
         in order. Errors: ``DataError`` for a source that cannot be read, raised after the results
         for all sources before it."""
         for part in parts(given, self.together):
-            yield from self.answers(part, (self.ask(one, settings) for one in part))
+            yield from self.answers(part, (self.ask(source, settings) for source in part))
 
 
 def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
@@ -280,12 +280,12 @@ def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
         yield part
 
 
-def named(given: Iterable[object]) -> Iterator[str]:
+def as_texts(given: Iterable[object]) -> Iterator[str]:
     """Yield texts unchanged, and paths as texts. Errors: ``TypeError`` for anything else."""
-    for number, one in enumerate(given):
-        if not isinstance(one, str | Path):
+    for number, item in enumerate(given):
+        if not isinstance(item, str | Path):
             raise TypeError(
                 f"expected texts or paths, but number {number}, counted from 0, is "
-                f"{type(one).__name__}"
+                f"{type(item).__name__}"
             )
-        yield str(one)
+        yield str(item)

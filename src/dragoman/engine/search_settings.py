@@ -28,12 +28,12 @@ def search_of(recipe: Recipe, changes: Sequence[str]) -> SearchSettings:
 
     Errors: ``RecipeError``.
     """
-    found = parse_search(recipe.search, changes)
+    settings = parse_search(recipe.search, changes)
     try:
-        recipe.spec.check_search(found)
+        recipe.spec.check_search(settings)
     except ValueError as error:
         raise RecipeError(f"{_WHERE}: {error}") from None
-    return found
+    return settings
 
 
 def for_test_set(recipe: Recipe, changes: Sequence[str] = ()) -> SearchSettings:

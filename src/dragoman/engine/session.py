@@ -128,7 +128,7 @@ class Inspection:
     def size(self) -> int:
         """The approximate size of the record in bytes."""
         stages = (*self.source_stages.values(), *self.target_stages.values())
-        return sum(2 * one.numel() for one in (*self.attention.values(), *stages))
+        return sum(2 * tensor.numel() for tensor in (*self.attention.values(), *stages))
 
 
 class InspectionSession:
@@ -148,7 +148,7 @@ class InspectionSession:
             return self._inspect_writing(wanted, fits)
         return self._inspect_reading(wanted, fits)
 
-    def believed(
+    def output_log_p(
         self, text: str, ids: Sequence[int] | Values, tokens: Sequence[int], under: Intervention
     ) -> float:
         """Return log P of an output in nats, including its end symbol; for a model that writes
@@ -157,8 +157,8 @@ class InspectionSession:
         if not self._engine.writes:
             assert self._predictor is not None, "what writes nothing is read by its predictor"
             with under.probe():
-                (found,) = self._predictor.score_ids([text], [tokens])
-            return math.fsum(found.token_log_probabilities)
+                (scored,) = self._predictor.score_ids([text], [tokens])
+            return math.fsum(scored.token_log_probabilities)
         hidden = teacher_forced(self.model, [ids], [[self._target.bos, *tokens]], under.probe())
         chosen = torch.tensor([*tokens, self._target.eos])[:, None]
         total = 0.0
@@ -175,11 +175,11 @@ class InspectionSession:
     ) -> dict[str, list[list[float]]]:
         """Call ``score`` with each head switched off in turn. Return the scores by part, then by
         layer and head."""
-        found: dict[str, list[list[float]]] = {}
-        for one in self.model.attentions:
-            of_heads = [score(under.without(one.name, head)) for head in range(one.heads)]
-            found.setdefault(one.part, []).append(of_heads)
-        return found
+        scores: dict[str, list[list[float]]] = {}
+        for layer in self.model.attentions:
+            of_heads = [score(under.without(layer.name, head)) for head in range(layer.heads)]
+            scores.setdefault(layer.part, []).append(of_heads)
+        return scores
 
     # ---- inside
 
@@ -195,19 +195,19 @@ class InspectionSession:
         # Inference mode is not used, because a fast path keeps tensors for its next search.
         with wanted.under.probe():
             if given:
-                (found,) = plain.score([ids], [given])
+                (best,) = plain.score([ids], [given])
             elif wanted.under != Intervention():
-                found = _search(plain, search)
+                best = _search(plain, search)
             else:
                 served = _search(self._engine, search)
-                found = alone = _search(plain, replace(search, record=None))
+                best = alone = _search(plain, replace(search, record=None))
                 if served.tokens != alone.tokens:
-                    found = self._score(ids, served, wanted.settings)
+                    best = self._score(ids, served, wanted.settings)
                     text = target.raw_for(wanted.text, alone.tokens)
                     own = OwnOutput.of(served.tokens, alone.tokens, text)
         with torch.inference_mode():
-            fits(len(ids), len(found.tokens) + 1)
-            source, read = torch.tensor(ids), torch.tensor([target.bos, *found.tokens])
+            fits(len(ids), len(best.tokens) + 1)
+            source, read = torch.tensor(ids), torch.tensor([target.bos, *best.tokens])
             # The encoder's weights are halved before the decoder makes more.
             with wanted.under.probe(record=True) as reading:
                 memory = model.encode(Sequences.of([source]))
@@ -218,14 +218,14 @@ class InspectionSession:
             decoder, cross = (
                 self._half(deciding, part, source, read) for part in ("decoder", "cross")
             )
-            choices = self._choices(hidden, found.tokens, search.rules)
-            stages = model.embedded(source, "source") | reading.activations
-            target_stages = model.embedded(read, "target") | deciding.activations
+            choices = self._choices(hidden, best.tokens, search.rules)
+            stages = model.input_terms(source, "source") | reading.activations
+            target_stages = model.input_terms(read, "target") | deciding.activations
         return Inspection(
             source_ids=ids,
-            best=found,
-            text=target.raw_for(wanted.text, found.tokens),
-            target=target.names_beside(wanted.text, [*found.tokens, target.eos]),
+            best=best,
+            text=target.raw_for(wanted.text, best.tokens),
+            target=target.names_beside(wanted.text, [*best.tokens, target.eos]),
             settings=wanted.settings,
             attention={"encoder": encoder, "decoder": decoder, "cross": cross},
             source_stages=_halve(stages),
@@ -241,14 +241,14 @@ class InspectionSession:
         assert self._predictor is not None, "what writes nothing is read by its predictor"
         fits(len(wanted.ids), 1)
         with wanted.under.probe():
-            said = self._predictor.shown(wanted.text)
+            said = self._predictor.own_output(wanted.text)
         begin_part()
         # Scoring reads the text once, with open blanks, so that reading is recorded.
         with wanted.under.probe(record=True) as reading:
             (best,) = self._predictor.score_ids([wanted.text], [said.ids])
         source = torch.tensor(wanted.ids)
         with torch.inference_mode():
-            stages = self.model.embedded(source, "source") | reading.activations
+            stages = self.model.input_terms(source, "source") | reading.activations
         return Inspection(
             source_ids=wanted.ids,
             best=best,
@@ -265,24 +265,24 @@ class InspectionSession:
     def _half(self, probe: Probe, part: str, source: Tensor, target: Tensor) -> Tensor:
         return self._engine.attention.maps(probe, part, len(source), len(target), torch.float16)
 
-    def _score(self, ids: Sequence[int], found: Hypothesis, search: SearchSettings) -> Hypothesis:
+    def _score(self, ids: Sequence[int], output: Hypothesis, search: SearchSettings) -> Hypothesis:
         """Return an output with the probabilities that the network itself gives it."""
-        (read,) = self._engine.score([ids], [found.tokens])
-        costs = read.token_log_probabilities[: len(found.token_log_probabilities)]
-        return hypothesis_of(found.tokens, costs, search, finished=found.finished)
+        (read,) = self._engine.score([ids], [output.tokens])
+        costs = read.token_log_probabilities[: len(output.token_log_probabilities)]
+        return hypothesis_of(output.tokens, costs, search, finished=output.finished)
 
     def _choices(
         self, hidden: Tensor, tokens: Sequence[int], rules: Rules | None
     ) -> tuple[Tensor, Tensor]:
-        found = []
+        tops = []
         for first in range(0, len(hidden), _ROWS_AT_ONCE):
             rows = hidden[first : first + _ROWS_AT_ONCE]
             probabilities = self.model.project(rows).float().softmax(dim=-1)
             if rules is not None:
                 places = range(first, first + len(rows))
                 probabilities[~_allowed_tokens(rules, tokens, places)] = 0.0
-            found.append(probabilities.topk(min(CHOICES, self._target.size)))
-        return torch.cat([one.values for one in found]), torch.cat([one.indices for one in found])
+            tops.append(probabilities.topk(min(CHOICES, self._target.size)))
+        return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
 
 
 def _search(engine: Engine, request: Request) -> Hypothesis:
@@ -304,8 +304,8 @@ def teacher_forced(
     """Return the decoder's hidden rows (P, D) for given outputs, each with its start symbol.
     ``probe`` is open meanwhile."""
     with torch.inference_mode(), probe or nullcontext():
-        memory = model.encode(Sequences.of([torch.as_tensor(np.asarray(one)) for one in sources]))
-        return writing(model).decode(Sequences.of([torch.tensor(one) for one in targets]), memory)
+        memory = model.encode(Sequences.of([torch.as_tensor(np.asarray(ids)) for ids in sources]))
+        return writing(model).decode(Sequences.of([torch.tensor(ids) for ids in targets]), memory)
 
 
 def _allowed_tokens(rules: Rules, tokens: Sequence[int], places: Sequence[int]) -> Tensor:
@@ -330,7 +330,7 @@ _check: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
 @contextmanager
-def ended_by(check: Check) -> Iterator[None]:
+def use_check(check: Check) -> Iterator[None]:
     """Begin each part of the work in this thread with ``check()`` while the context is open."""
     token = _check.set(check)
     try:

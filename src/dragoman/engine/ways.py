@@ -123,8 +123,8 @@ def translating_rows() -> list[list[str | int | float]]:
     """Return a table row for each way to run a small Transformer: path, milliseconds of the steps
     for one sentence and for a batch, and whether the way is taken."""
     return [
-        [line, round(one / 1000, 2), round(many / 1000, 2), "taken" if taken else ""]
-        for line, one, many, taken in paths_timed()
+        [line, round(single / 1000, 2), round(many / 1000, 2), "taken" if taken else ""]
+        for line, single, many, taken in paths_timed()
     ]
 
 

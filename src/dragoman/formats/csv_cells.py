@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.formats.units.document import (
     BadDocument,
     Splice,
@@ -86,7 +86,7 @@ class CsvTable(TextDocument[_CsvCell]):
             if not places and column.strip().isdecimal() and 1 <= int(column) <= self.width:
                 places = [int(column)]
             if not places:
-                names = shortened(", ".join(self.header), 100)
+                names = shorten(", ".join(self.header), 100)
                 raise BadDocument(f"{self.name} has no column {column}, only {self.width}: {names}")
             numbers.update(places)
         cells = [cell for cell in self.slots if cell.column + 1 in numbers]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 
 DEEPEST = 200
 """The most nested brackets: real trees have some 30, and code for trees is recursive."""
@@ -211,4 +211,4 @@ def _close(begun: _Open, line: int) -> Tree:
 
 
 def _cut(text: str) -> str:
-    return shortened(text, _MAX_SHOWN)
+    return shorten(text, _MAX_SHOWN)

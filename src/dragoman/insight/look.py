@@ -147,7 +147,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     plain = subject.plain
     _refuse_without_meaning(run, predictor, options)
     of_rows = predictor.run.task.reads_files
-    ids = [] if of_rows else predictor.given_ids(options.sentence)
+    ids = [] if of_rows else predictor.ids_to_show(options.sentence)
     longest = predictor.engine.longest
     if len(ids) > longest:
         raise DragomanError(f"the sentence has more than {longest} tokens. Give a part of it")
@@ -173,7 +173,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     heatmap = _choose(record, kind, options, layers, change)
     if effect is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
-    lines = [] if options.target is not None else _own_lines(output, plain.shown(options.sentence))
+    lines = _own_lines(output, plain.own_output(options.sentence)) if options.target is None else []
     lines += [] if of_rows else _unknown_lines(predictor, ids)
     importance = None
     if options.importance:

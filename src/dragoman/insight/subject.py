@@ -150,7 +150,7 @@ class Subject:
                 "--sentence FILE"
             )
         begin_part()
-        return self.predictor.shown(self.sentence)
+        return self.predictor.own_output(self.sentence)
 
     @cached_property
     def attention(self) -> AttentionRecord:

@@ -73,11 +73,11 @@ def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf
     assert is_plain, "only the plain model can be looked into"
     session, ids = InspectionSession(engine, predictor), predictor.source_values(source)
     under = change.on(predictor, source)
-    before = predictor.shown(source)
+    before = predictor.own_output(source)
     with under.probe():
-        after = predictor.shown(source, change.prefix)
+        after = predictor.own_output(source, change.prefix)
     doubted, trusted = (
-        session.believed(source, ids, before.ids, case) for case in (under, Intervention())
+        session.output_log_p(source, ids, before.ids, case) for case in (under, Intervention())
     )
     return WhatIf(change, before, after, trusted, doubted)
 

@@ -71,15 +71,15 @@ class StoredZip:
             raise RunError(f"{path} is damaged or cut short ({error})") from None
         every = self._zip.infolist()
         if len(every) > _MOST_MEMBERS:
-            raise self.damaged(f"its {len(every):,} members exceed the limit of {_MOST_MEMBERS:,}")
-        self.members = {one.filename: one for one in every}
+            raise self.error(f"its {len(every):,} members exceed the limit of {_MOST_MEMBERS:,}")
+        self.members = {member.filename: member for member in every}
         self.size: int = file.seek(0, 2)
-        packed = sum(one.file_size for one in every)
+        packed = sum(member.file_size for member in every)
         if len(self.members) != len(every) or packed > self.size:
-            raise self.damaged("its members overlap")
-        for one in every:
-            if one.compress_type != zipfile.ZIP_STORED or one.flag_bits & 1:
-                raise self.damaged(f"member {one.filename[:80]!r} is packed or encrypted")
+            raise self.error("its members overlap")
+        for member in every:
+            if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+                raise self.error(f"member {member.filename[:80]!r} is packed or encrypted")
 
     def read(self, name: str, begin: int = 0, count: int | None = None) -> bytes:
         """``count`` bytes of a member from ``begin`` on; all of them if it is None."""
@@ -88,12 +88,12 @@ class StoredZip:
                 member.seek(begin)
                 content = member.read(-1 if count is None else count)
         except zip_errors() as error:
-            raise self.damaged(f"member {name[:80]!r} cannot be read: {error}") from None
+            raise self.error(f"member {name[:80]!r} cannot be read: {error}") from None
         if count is not None and len(content) != count:
-            raise self.damaged(f"member {name[:80]!r} is cut short")
+            raise self.error(f"member {name[:80]!r} is cut short")
         return content
 
-    def damaged(self, what: str) -> RunError:
+    def error(self, what: str) -> RunError:
         """The error for a file in which something is wrong."""
         return RunError(f"{self.path} is damaged or not a file of weights ({what})")
 
@@ -126,7 +126,7 @@ class NpzWeights:
         begin = archive.read(name, 0, min(_MOST_HEADER, archive.members[name].file_size))
         version = begin[6:7]
         if begin[:6] != b"\x93NUMPY" or version not in (b"\x01", b"\x02"):
-            raise archive.damaged(f"{name[:80]!r} is not a numpy array")
+            raise archive.error(f"{name[:80]!r} is not a numpy array")
         wide = 2 if version == b"\x01" else 4
         after = 8 + wide + int.from_bytes(begin[8 : 8 + wide], "little")
         try:
@@ -134,11 +134,11 @@ class NpzWeights:
             shape, kind = tuple(header["shape"]), _TYPES[header["descr"]]
             in_order = header["fortran_order"] is False or len(shape) < 2
         except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
-            raise archive.damaged(f"{name[:80]!r} has no valid shape or type of numbers") from None
+            raise archive.error(f"{name[:80]!r} has no valid shape or type of numbers") from None
         sound = all(type(size) is int and 0 <= size < 2**40 for size in shape)
         size = math.prod(shape) * np.dtype(kind).itemsize if sound and len(shape) <= 8 else -1
         if not in_order or after + size != archive.members[name].file_size:
-            raise archive.damaged(f"the size of {name[:80]!r} does not match its shape")
+            raise archive.error(f"the size of {name[:80]!r} does not match its shape")
         return shape, kind, after
 
 

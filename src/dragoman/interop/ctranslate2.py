@@ -95,41 +95,41 @@ class ModelBin:
         self.name, self.revision = self._text(), self._number("<I")
         count = self._number("<I")
         if count > _MOST_VARIABLES:
-            raise self._damaged(f"its {count:,} variables exceed the limit of {_MOST_VARIABLES:,}")
+            raise self._error(f"its {count:,} variables exceed the limit of {_MOST_VARIABLES:,}")
         self._variables = dict(self._variable() for _ in range(count))
         aliases = self._number("<I") if self.version >= 3 else 0
         if aliases > _MOST_VARIABLES:
-            raise self._damaged(f"its {aliases:,} aliases exceed the limit of {_MOST_VARIABLES:,}")
+            raise self._error(f"its {aliases:,} aliases exceed the limit of {_MOST_VARIABLES:,}")
         for _ in range(aliases):
             alias, name = self._text(), self._text()
             if name not in self._variables:
-                raise self._damaged(f"it has an alias of {name[:80]!r}, which is missing")
+                raise self._error(f"it has an alias of {name[:80]!r}, which is missing")
             self._variables[alias] = self._variables[name]
         self.shapes: Mapping[str, tuple[int, ...]] = {
-            name: one.shape for name, one in self._variables.items()
+            name: variable.shape for name, variable in self._variables.items()
         }
 
     def read(self, name: str) -> Array:
         """The numbers of a variable as fp32; integers by their scale."""
-        one = self._variables[name]
-        raw = numbers(self._bytes(one), one.kind).reshape(one.shape)
-        if one.kind not in ("|i1", "<i2"):
+        variable = self._variables[name]
+        raw = numbers(self._bytes(variable), variable.kind).reshape(variable.shape)
+        if variable.kind not in ("|i1", "<i2"):
             return raw
         scale = self._variables.get(f"{name}_scale")
-        rows = one.shape[0] if one.shape else 1
+        rows = variable.shape[0] if variable.shape else 1
         if scale is None or math.prod(scale.shape) not in (1, rows):
-            raise self._damaged(f"{name[:80]!r} has integers without a valid scale")
+            raise self._error(f"{name[:80]!r} has integers without a valid scale")
         by = numbers(self._bytes(scale), scale.kind)
         return raw / by.reshape(-1, *(1,) * (raw.ndim - 1)) if by.size > 1 else raw / by[0]
 
     def attribute(self, name: str, default: int) -> int:
         """A whole number that the model says of itself."""
-        one = self._variables.get(name)
-        if one is None:
+        variable = self._variables.get(name)
+        if variable is None:
             return default
-        if math.prod(one.shape) != 1:
-            raise self._damaged(f"{name} is not a single number")
-        return int(np.nan_to_num(numbers(self._bytes(one), one.kind)[0]))
+        if math.prod(variable.shape) != 1:
+            raise self._error(f"{name} is not a single number")
+        return int(np.nan_to_num(numbers(self._bytes(variable), variable.kind)[0]))
 
     def layers(self, side: str) -> int:
         """The number of layers of "encoder" or "decoder"."""
@@ -143,7 +143,7 @@ class ModelBin:
     def _variable(self) -> tuple[str, _Variable]:
         name, rank = self._text(), self._number("<B")
         if rank > _MOST_RANK:
-            raise self._damaged(f"{name[:80]!r} has {rank} dimensions; the most is {_MOST_RANK}")
+            raise self._error(f"{name[:80]!r} has {rank} dimensions; the most is {_MOST_RANK}")
         shape = tuple(self._number("<I") for _ in range(rank))
         code, count = self._number("<B"), self._number("<I")
         if self.version >= 4:
@@ -153,28 +153,28 @@ class ModelBin:
             size = code * count
         begin = self._file.tell()
         if not kind or math.prod(shape) * _WIDTHS[kind] != size or begin + size > self.size:
-            raise self._damaged(f"the shape of {name[:80]!r} does not match its type and size")
+            raise self._error(f"the shape of {name[:80]!r} does not match its type and size")
         self._file.seek(size, 1)
         return name, _Variable(shape, kind, begin, size)
 
-    def _bytes(self, one: _Variable) -> bytes:
-        self._file.seek(one.begin)
-        return self._take(one.size)
+    def _bytes(self, variable: _Variable) -> bytes:
+        self._file.seek(variable.begin)
+        return self._take(variable.size)
 
     def _take(self, count: int) -> bytes:
         content = self._file.read(count)
         if len(content) != count:
-            raise self._damaged("it is cut short")
+            raise self._error("it is cut short")
         return content
 
     def _number(self, kind: str) -> int:
-        found: int = struct.unpack(kind, self._take(struct.calcsize(kind)))[0]
-        return found
+        number: int = struct.unpack(kind, self._take(struct.calcsize(kind)))[0]
+        return number
 
     def _text(self) -> str:
         return self._take(self._number("<H")).rstrip(b"\0").decode("utf-8", "replace")
 
-    def _damaged(self, what: str) -> RunError:
+    def _error(self, what: str) -> RunError:
         return RunError(f"{self._path} is damaged or not a model of {PROGRAM} ({what})")
 
 
@@ -251,15 +251,15 @@ def _package(folder: Path) -> dict[str, Any]:
     """The description of an argos package, which searches with settings of its own; empty for other
     models. Errors: ``RunError`` for a package whose outputs begin with a given token."""
     path = folder.parent / "metadata.json"
-    found = read_json(path) if path.is_file() else {}
-    if not isinstance(found, dict) or "from_code" not in found:
+    description = read_json(path) if path.is_file() else {}
+    if not isinstance(description, dict) or "from_code" not in description:
         return {}
-    if found.get("target_prefix"):
+    if description.get("target_prefix"):
         raise RunError(
             f"{path} has a target_prefix: every output of that model begins with the same token, "
             "which cannot be imported"
         )
-    return found
+    return description
 
 
 def _check_kind(folder: Path, file: ModelBin) -> None:
@@ -394,16 +394,16 @@ def _layers(model: Mapping[str, Any]) -> dict[str, Taken]:
 
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
-    found = read_json(path) if path.is_file() else {}
-    if not isinstance(found, dict):
+    config = read_json(path) if path.is_file() else {}
+    if not isinstance(config, dict):
         raise RunError(f"{path} is not a table of settings")
-    if found.get("add_source_bos"):
+    if config.get("add_source_bos"):
         raise RunError(f"{path}: models that add a begin symbol to sources cannot be imported")
-    if not isinstance(found.get("layer_norm_epsilon") or 0.0, float):
+    if not isinstance(config.get("layer_norm_epsilon") or 0.0, float):
         raise RunError(f"{path}: layer_norm_epsilon is not a number")
-    if not isinstance(unknown := found.get("unk_token", UNKNOWN), str):
+    if not isinstance(unknown := config.get("unk_token", UNKNOWN), str):
         raise RunError(f"{path}: unk_token is {unknown!r:.80}, not a token")
-    return found
+    return config
 
 
 def _table(folder: Path, side: str) -> tuple[list[str], Path]:
@@ -451,18 +451,18 @@ def _specials(table: list[str], side: str, config: Mapping[str, Any], path: Path
     end = config.get("eos_token", END)
     start = config.get("decoder_start_token") if side == "target" else config.get("bos_token")
     begin = start or BEGIN
-    found = {
+    ids = {
         name: table.index(token) if token in table else -1
         for name, token in ((UNKNOWN, config.get("unk_token", UNKNOWN)), (BEGIN, begin), (END, end))
     }
-    if begin == end or (side == "target" and -1 in found.values()):
+    if begin == end or (side == "target" and -1 in ids.values()):
         raise RunError(f"{path} has no {begin!r:.80} or no {end!r:.80}, or both are the same token")
     if config.get("add_source_eos"):
-        return found
+        return ids
     if side == "source":
-        return {END: found[END], BEGIN: found[BEGIN], UNKNOWN: found[UNKNOWN]}
-    null = next((token for token in _NULLS if token in table and token not in found), None)
-    return found if null is None else {null: table.index(null), **found}
+        return {END: ids[END], BEGIN: ids[BEGIN], UNKNOWN: ids[UNKNOWN]}
+    null = next((token for token in _NULLS if token in table and token not in ids), None)
+    return ids if null is None else {null: table.index(null), **ids}
 
 
 def _tokenizer(folder: Path, side: str) -> Path | None:

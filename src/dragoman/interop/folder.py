@@ -47,7 +47,7 @@ def import_model(
     Errors: ``RunError`` for what cannot be imported; ``FileError`` if the run cannot be written.
     """
     try:
-        with _unpacked(given) as folder:
+        with _model_folder(given) as folder:
             return _import(given, folder, to, languages, tag)
     except (DragomanError, OSError) as error:  # names from the files may move a terminal's cursor
         raise RunError(visible(str(error))) from error
@@ -65,9 +65,9 @@ def _import(
             "cut as in English. Name them: --languages ar-en"
         )
     with program.open_weights(folder) as file:
-        found = program.take_apart(folder, file)
-        said += write_run(found, file, named or ("und", "und"), to, tag)
-    return [*said, *found.said]
+        imported = program.take_apart(folder, file)
+        said += write_run(imported, file, named or ("und", "und"), to, tag)
+    return [*said, *imported.said]
 
 
 def _program_of(folder: Path) -> Any:
@@ -85,12 +85,12 @@ def _program_of(folder: Path) -> Any:
 
 def _languages_in(path: Path) -> tuple[str, str] | None:
     """The languages that a name such as opus-mt-en-de ends with."""
-    found = _NAMED.search(path.resolve().name.removesuffix(".zip").removesuffix(".argosmodel"))
-    return (found[1], found[2]) if found else None
+    match = _NAMED.search(path.resolve().name.removesuffix(".zip").removesuffix(".argosmodel"))
+    return (match[1], match[2]) if match else None
 
 
 @contextmanager
-def _unpacked(given: Path) -> Iterator[Path]:
+def _model_folder(given: Path) -> Iterator[Path]:
     """The folder with the model's files: ``given``, a folder in it, or an unpacked archive."""
     if given.is_dir():
         yield _inner(given)
@@ -130,29 +130,29 @@ def _unpack(given: Path, into: Path) -> None:
     """Unpack an archive. Errors: ``RunError`` for one that is damaged or a bomb."""
     try:
         with zipfile.ZipFile(given) as archive:
-            members = [one for one in archive.infolist() if not one.is_dir()]
+            members = [member for member in archive.infolist() if not member.is_dir()]
             if len(members) > _MOST_MEMBERS:
                 raise RunError(
                     f"{given} has {len(members):,} members; a model has at most {_MOST_MEMBERS:,}"
                 )
-            if any(one.flag_bits & 1 for one in members):
+            if any(member.flag_bits & 1 for member in members):
                 raise RunError(f"{given} is encrypted. Unpack it, and give the folder")
             most = (1 << 20) + _SWELLS * given.stat().st_size
             room = min(_MOST_BYTES, shutil.disk_usage(into).free, most)
-            if sum(one.file_size for one in members) > room:
+            if sum(member.file_size for member in members) > room:
                 raise RunError(f"{given} would have more than {room:,} bytes when unpacked")
-            for one in members:
-                _unpack_member(archive, one, given, into)
+            for member in members:
+                _extract(archive, member, given, into)
     except zip_errors() as error:
         raise RunError(f"{given} is damaged or cut short ({str(error)[:200]})") from None
 
 
-def _unpack_member(archive: zipfile.ZipFile, one: zipfile.ZipInfo, given: Path, into: Path) -> None:
-    name = one.filename.replace("\\", "/")
+def _extract(archive: zipfile.ZipFile, info: zipfile.ZipInfo, given: Path, into: Path) -> None:
+    name = info.filename.replace("\\", "/")
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or len(parts) > 8:
-        raise RunError(f"{given}, member {one.filename[:80]!r}: its name leads out of the archive")
+        raise RunError(f"{given}, member {info.filename[:80]!r}: its name leads out of the archive")
     path = into.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with archive.open(one) as packed, path.open("xb") as file:
+    with archive.open(info) as packed, path.open("xb") as file:
         shutil.copyfileobj(packed, file)  # no more than the archive says

@@ -127,7 +127,7 @@ def weights_of(
     """
     d = model["model_dim"]
     order = columns(d) if model["positions"]["kind"] == "sinusoidal" else np.arange(d)
-    source, target = (of_rows(one, order) for one in places)
+    source, target = (of_rows(of_side, order) for of_side in places)
     weights = {
         "source_embedding.weight": Taken(embeddings[0], (rows[0], d), source),
         "target_embedding.weight": Taken(embeddings[1], (rows[1], d), target),
@@ -238,13 +238,13 @@ class _Config:
             raise RunError(f"{self.path}: {name} is {value!r:.80}, but must be a number")
         return value
 
-    def same(self, one: str, other: str) -> int:
-        if self.count(one) != self.count(other):
+    def same(self, key: str, other: str) -> int:
+        if self.count(key) != self.count(other):
             raise RunError(
-                f"{self.path}: {one} {self.count(one)} and {other} {self.count(other)} differ, but "
+                f"{self.path}: {key} {self.count(key)} and {other} {self.count(other)} differ, but "
                 "must be equal"
             )
-        return self.count(one)
+        return self.count(key)
 
     def number(self, name: str, default: float) -> float:
         value = self.values.get(name, default)

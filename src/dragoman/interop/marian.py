@@ -80,8 +80,8 @@ def has_written(folder: Path) -> bool:
 
 
 def _file(folder: Path) -> Path:
-    found = sorted(folder.glob("*.npz"))
-    models = [path for path in found if not path.name.endswith(".optimizer.npz")]
+    files = sorted(folder.glob("*.npz"))
+    models = [path for path in files if not path.name.endswith(".optimizer.npz")]
     if len(models) != 1:
         raise RunError(
             f"{folder} has {len(models)} models ({', '.join(path.name for path in models)[:200]}): "
@@ -230,23 +230,23 @@ class _Settings:
 
 def _flat(text: str, where: str) -> dict[str, Any]:
     """Read the YAML that Marian writes: names with a value or a list of values, all as text."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     name = None
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.startswith(("#", "---")):
             continue
-        if (item := _ITEM.match(line)) and name is not None and found[name] in ("", []):
-            found[name] = [_plain(item[1].rstrip())]
-        elif item and name is not None and isinstance(found[name], list):
-            found[name].append(_plain(item[1].rstrip()))
+        if (item := _ITEM.match(line)) and name is not None and values[name] in ("", []):
+            values[name] = [_plain(item[1].rstrip())]
+        elif item and name is not None and isinstance(values[name], list):
+            values[name].append(_plain(item[1].rstrip()))
         elif (pair := _LINE.match(line)) is not None:
             name = _plain(pair[1])
-            if name in found:
+            if name in values:
                 raise RunError(f"{where}, line {number}: {name[:80]!r} occurs twice")
-            found[name] = _plain((pair[2] or "").rstrip())
+            values[name] = _plain((pair[2] or "").rstrip())
         elif name is None or not line.startswith((" ", "\t")):
             raise RunError(f"{where}, line {number} is not a name and a value, as in {PROGRAM}")
-    return found
+    return values
 
 
 def _plain(text: str) -> str:
@@ -323,9 +323,9 @@ def _vocabularies(folder: Path, named: Any, said: list[str]) -> list[Vocabulary]
 
 
 def _table(path: Path) -> list[str]:
-    found = _flat(read_bytes(path, MOST_JSON).decode("utf-8", "replace"), str(path))
+    entries = _flat(read_bytes(path, MOST_JSON).decode("utf-8", "replace"), str(path))
     try:
-        table = {name: int(number) for name, number in found.items()}
+        table = {name: int(number) for name, number in entries.items()}
     except (TypeError, ValueError):
         raise RunError(f"{path} is not a table of tokens and ids") from None
     return check_table(table_in_order(table, path), path)

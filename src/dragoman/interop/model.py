@@ -79,7 +79,7 @@ def languages_in(path: Path, *keys: str) -> tuple[str, str] | None:
 
 
 def write_run(
-    found: Imported,
+    imported: Imported,
     file: Weights,
     languages: tuple[str, str],
     folder: Path,
@@ -92,77 +92,77 @@ def write_run(
     a tag that there is not; ``FileError`` if the folder cannot be written.
     """
     forms = Forms(*(
-        TextForm(one.text, language)
-        for one, language in zip((found.source, found.target), languages, strict=True)
+        TextForm(side.text, language)
+        for side, language in zip((imported.source, imported.target), languages, strict=True)
     ))  # fmt: skip
-    run = Run(folder, _recipe(found, languages, folder))
+    run = Run(folder, _recipe(imported, languages, folder))
     run.forms = forms
     if tag is not None or len(forms.tags) == 1:
-        run = run.tagged(tag or forms.tags[0])
+        run = run.with_tag(tag or forms.tags[0])
     recipe = run.recipe
     expected = {
         name: tuple(value.shape)
         for name, value in hollow_model(recipe, *forms).state_dict().items()
     }
-    assert expected.keys() == found.weights.keys(), sorted(expected.keys() ^ found.weights.keys())
-    _check(found, file)
+    assert not (unlike := expected.keys() ^ imported.weights.keys()), sorted(unlike)
+    _check(imported, file)
     taken = sum(4 * prod(shape) for shape in expected.values())
-    check_growth(f"the model of {found.program}", file.size, taken)
+    check_growth(f"the model of {imported.program}", file.size, taken)
     with creating_folder(folder) as temporary:
         forms.source.save(temporary / "source.model")
         forms.target.save(temporary / "target.model")
-        tensors = dict(_read(found, file, expected))
-        save_weights(temporary / WEIGHTS, tensors, {"weights": f"of {found.program}"})
+        tensors = dict(_read(imported, file, expected))
+        save_weights(temporary / WEIGHTS, tensors, {"weights": f"of {imported.program}"})
         recipe.save(temporary / RECIPE)
     return [run.lacks_tag] if run.lacks_tag else []
 
 
-def _recipe(found: Imported, languages: tuple[str, str], folder: Path) -> Recipe:
-    text = found.source.text.settings.model_dump(mode="json")
-    size = max(found.source.text.size, found.target.text.size, 8)
+def _recipe(imported: Imported, languages: tuple[str, str], folder: Path) -> Recipe:
+    text = imported.source.text.settings.model_dump(mode="json")
+    size = max(imported.source.text.size, imported.target.text.size, 8)
     return Recipe.parse(
         {
             "name": readable(folder.name),
             "languages": {"source": languages[0], "target": languages[1]},
             "text": {**text, "vocabulary": size},
-            "model": {**found.model},
-            "search": {**found.search},
+            "model": {**imported.model},
+            "search": {**imported.search},
         },
-        where=f"the model of {found.program}",
+        where=f"the model of {imported.program}",
     )
 
 
-def _check(found: Imported, file: Weights) -> None:
+def _check(imported: Imported, file: Weights) -> None:
     """Compare the shapes of a file with those that the settings ask for."""
-    for one in found.weights.values():
-        if not one.name:
+    for origin in imported.weights.values():
+        if not origin.name:
             continue
-        there = file.shapes.get(one.name)
+        there = file.shapes.get(origin.name)
         if there is None:
             raise RunError(
-                f"the weights of {found.program} lack {one.name}. The file and its settings belong "
-                "to different models"
+                f"the weights of {imported.program} lack {origin.name}. The file and its settings "
+                "belong to different models"
             )
-        if there != one.shape:
+        if there != origin.shape:
             raise RunError(
-                f"{one.name} has the shape {_sizes(there)}, but the settings need "
-                f"{_sizes(one.shape)}. The file belongs to another model, or is incomplete"
+                f"{origin.name} has the shape {_sizes(there)}, but the settings need "
+                f"{_sizes(origin.shape)}. The file belongs to another model, or is incomplete"
             )
 
 
 def _read(
-    found: Imported, file: Weights, expected: Mapping[str, tuple[int, ...]]
+    imported: Imported, file: Weights, expected: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    for name, one in found.weights.items():
+    for name, origin in imported.weights.items():
         with np.errstate(all="ignore"):  # what is not finite is refused below
-            given = file.read(one.name) if one.name else np.zeros(one.shape, np.float32)
-            made = np.array(one.change(given), np.float32, order="C")
+            given = file.read(origin.name) if origin.name else np.zeros(origin.shape, np.float32)
+            made = np.array(origin.change(given), np.float32, order="C")
         if made.shape != expected[name]:
             raise RunError(
-                f"{one.name or name} gives {name} the shape {_sizes(made.shape)}, but the "
+                f"{origin.name or name} gives {name} the shape {_sizes(made.shape)}, but the "
                 f"settings need {_sizes(expected[name])}"
             )
-        require_finite(one.name, made)
+        require_finite(origin.name, made)
         yield name, torch.from_numpy(made)
 
 
@@ -175,9 +175,9 @@ def put_back(table: Mapping[str, Taken], weights: Mapping[str, Array]) -> dict[s
     """
     made: dict[str, Array] = {}
     for name, weight in weights.items():
-        one = table[name]
-        there = made.setdefault(one.name, np.zeros(one.shape, np.float32)).reshape(-1)
-        places = one.change(np.arange(there.size).reshape(one.shape))
+        origin = table[name]
+        there = made.setdefault(origin.name, np.zeros(origin.shape, np.float32)).reshape(-1)
+        places = origin.change(np.arange(there.size).reshape(origin.shape))
         there[places.astype(np.int64, copy=False)] = weight
     return made
 

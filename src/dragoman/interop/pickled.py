@@ -98,28 +98,28 @@ class _Machine:
             stack.append({"EMPTY_DICT": {}, "EMPTY_LIST": [], "EMPTY_TUPLE": ()}[name])
         elif name == "TUPLE" or name in ("TUPLE1", "TUPLE2", "TUPLE3"):
             count = int(name[5:]) if name[5:] else None
-            stack.append(tuple(self._popped(count)))
+            stack.append(tuple(self._pop(count)))
         elif name == "GLOBAL":
-            stack.append(self._named(argument))
+            stack.append(self._check_name(argument))
         elif name == "BINPERSID":
             stack.append(_storage(stack.pop()))
         elif name in ("SETITEM", "SETITEMS"):
-            self._set(self._popped(2 if name == "SETITEM" else None))
+            self._set(self._pop(2 if name == "SETITEM" else None))
         elif name == "REDUCE":
             given = stack.pop()
-            stack.append(_made(stack.pop(), given))
+            stack.append(_make(stack.pop(), given))
         elif name == "BUILD":
             stack.pop()  # the attributes of a dict of tensors, which say nothing of the weights
         else:
             raise ValueError(f"opcode {name} is not allowed")
 
-    def _popped(self, count: int | None) -> list[Any]:
+    def _pop(self, count: int | None) -> list[Any]:
         """The top ``count`` values, or all above the last mark."""
         if count is None:
             count = 0
             while self.stack[-1 - count] is not _MARK:
                 count += 1
-            values = self._popped(count)
+            values = self._pop(count)
             self.stack.pop()
             return values
         if count > len(self.stack):
@@ -135,7 +135,7 @@ class _Machine:
         into.update(zip(items[::2], items[1::2], strict=True))
 
     @staticmethod
-    def _named(name: str) -> _Name:
+    def _check_name(name: str) -> _Name:
         if name not in _NAMES:
             raise ValueError(f"it uses the name {name.replace(' ', '.')}")
         return _Name(name)
@@ -149,7 +149,7 @@ def _storage(given: Any) -> _Storage:
     return _Storage(key, *_STORAGES[kind.name.removeprefix("torch ")], count)
 
 
-def _made(called: Any, given: Any) -> Any:
+def _make(called: Any, given: Any) -> Any:
     """The value that a call would make."""
     name = called.name if isinstance(called, _Name) else ""
     if name == "collections OrderedDict" and given == ():
@@ -176,40 +176,40 @@ class PickledWeights:
         self._archive, self.size = archive, archive.size
         pickles = [name for name in archive.members if name.endswith("/data.pkl")]
         if len(pickles) != 1:
-            raise archive.damaged("it does not have exactly one data.pkl")
+            raise archive.error("it does not have exactly one data.pkl")
         self._folder = pickles[0].removesuffix("data.pkl")
         order = f"{self._folder}byteorder"
         if order in archive.members and archive.read(order, 0, 3) != b"lit":
-            raise archive.damaged("its numbers are big-endian, not little-endian")
+            raise archive.error("its numbers are big-endian, not little-endian")
         if archive.members[pickles[0]].file_size > _MOST_PICKLE:
-            raise archive.damaged(f"{pickles[0]} has more than the {_MOST_PICKLE:,} bytes allowed")
+            raise archive.error(f"{pickles[0]} has more than the {_MOST_PICKLE:,} bytes allowed")
         try:
-            found = _Machine().run(archive.read(pickles[0]))
+            state = _Machine().run(archive.read(pickles[0]))
         except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
             raise RunError(
                 f"{archive.path}: {pickles[0]} is refused: it contains more than plain tensors "
                 f"({str(error)[:100]}). Save it as safetensors with the program that made it"
             ) from None
-        if not isinstance(found, dict):
-            raise archive.damaged("its pickle contains no dict of tensors")
-        self._tensors = {name: one for name, one in found.items() if isinstance(one, _Tensor)}
+        if not isinstance(state, dict):
+            raise archive.error("its pickle contains no dict of tensors")
+        self._tensors = {name: item for name, item in state.items() if isinstance(item, _Tensor)}
         # For each tensor all numbers that it is a view of are read.
-        storages = [one.storage for one in self._tensors.values()]
-        check_growth(archive.path, self.size, sum(one.count * one.width for one in storages))
+        storages = [tensor.storage for tensor in self._tensors.values()]
+        check_growth(archive.path, self.size, sum(part.count * part.width for part in storages))
         self.shapes: Mapping[str, tuple[int, ...]] = {
-            name: one.shape for name, one in self._tensors.items()
+            name: tensor.shape for name, tensor in self._tensors.items()
         }
 
     def read(self, name: str) -> Array:
         """The numbers of a tensor as fp32."""
-        one = self._tensors[name]
-        member = f"{self._folder}data/{one.storage.key}"
+        tensor = self._tensors[name]
+        member = f"{self._folder}data/{tensor.storage.key}"
         if member not in self._archive.members:
-            raise self._archive.damaged(f"member {member[:80]!r} is missing")
-        held = self._archive.read(member, 0, one.storage.count * one.storage.width)
-        flat = numbers(held, one.storage.kind)[one.offset :]
-        steps = tuple(stride * flat.itemsize for stride in one.strides)
-        return np.lib.stride_tricks.as_strided(flat, one.shape, steps, writeable=False)
+            raise self._archive.error(f"member {member[:80]!r} is missing")
+        held = self._archive.read(member, 0, tensor.storage.count * tensor.storage.width)
+        flat = numbers(held, tensor.storage.kind)[tensor.offset :]
+        steps = tuple(stride * flat.itemsize for stride in tensor.strides)
+        return np.lib.stride_tricks.as_strided(flat, tensor.shape, steps, writeable=False)
 
 
 @contextmanager

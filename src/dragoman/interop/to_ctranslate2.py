@@ -128,14 +128,14 @@ def vmap(shortlist: Shortlist, source: Sequence[str], target: Sequence[str]) -> 
     """A shortlist as CTranslate2 reads it: a line for each source token, with its candidates behind
     a tab. The line without a token has those of every sentence."""
 
-    def written(words: Sequence[str]) -> Iterator[str]:
+    def writable(words: Sequence[str]) -> Iterator[str]:
         return (word for word in words if not any(mark in word for mark in " \t\r\n"))
 
-    lines = ["\t" + " ".join(written([target[one] for one in shortlist.always]))]
+    lines = ["\t" + " ".join(writable([target[token] for token in shortlist.always]))]
     for number, word in enumerate(source):
         first, last = shortlist.offsets[number : number + 2]
-        candidates = [target[one] for one in shortlist.candidates[first:last]]
-        lines += [f"{key}\t{' '.join(written(candidates))}" for key in written([word])]
+        candidates = [target[token] for token in shortlist.candidates[first:last]]
+        lines += [f"{key}\t{' '.join(writable(candidates))}" for key in writable([word])]
     return "\n".join(lines) + "\n"
 
 

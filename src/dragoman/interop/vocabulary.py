@@ -76,13 +76,13 @@ class _Cutter:
 def read_table(path: Path) -> list[str]:
     """Read a table from token to id, or a list of tokens. Errors: ``RunError`` if it is damaged, or
     has holes."""
-    found = read_json(path, MOST_JSON)
-    if isinstance(found, dict):
+    table = read_json(path, MOST_JSON)
+    if isinstance(table, dict):
         try:
-            found = table_in_order(found, path)
+            table = table_in_order(table, path)
         except TypeError:
             raise RunError(f"{path} is not a table of tokens and ids") from None
-    return check_table(found, path)
+    return check_table(table, path)
 
 
 def table_in_order(table: Mapping[str, Any], path: Path) -> list[str]:
@@ -98,17 +98,17 @@ def pieces_of(spm: Path) -> list[str]:
     return [piece.word for piece in _read_cutter(spm).pieces]
 
 
-def check_table(found: Any, path: Path) -> list[str]:
+def check_table(table: Any, path: Path) -> list[str]:
     """Return a list of tokens that has been checked. Errors: ``RunError``."""
-    if not isinstance(found, list) or not all(isinstance(token, str) for token in found):
+    if not isinstance(table, list) or not all(isinstance(token, str) for token in table):
         raise RunError(f"{path} contains no tokens")
-    if not 0 < len(found) <= MOST_TOKENS:
-        raise RunError(f"{path} has {len(found):,} tokens; 1 to {MOST_TOKENS:,} are allowed")
-    if len(set(found)) != len(found):
+    if not 0 < len(table) <= MOST_TOKENS:
+        raise RunError(f"{path} has {len(table):,} tokens; 1 to {MOST_TOKENS:,} are allowed")
+    if len(set(table)) != len(table):
         raise RunError(f"{path} has a token twice")
-    if any("\0" in token or not token for token in found):
+    if any("\0" in token or not token for token in table):
         raise RunError(f"{path} has a token that is empty or contains a NUL")
-    return found
+    return table
 
 
 def from_sentencepiece(

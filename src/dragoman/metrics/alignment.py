@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import DataError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 
 Links = frozenset[tuple[int, int]]
 """(source word, target word), counted from 0."""
@@ -146,7 +146,7 @@ def parse_links(line: str, where: str, *, first: int = 0) -> Gold:
         match = re.fullmatch(r"(\d{1,9})([-?p])(\d{1,9})", link)
         if match is None or int(match[1]) < first or int(match[3]) < first:
             raise DataError(
-                f"{where}: {shortened(link, 40)!r} is not a link. Write 0-1 for a sure link or "
+                f"{where}: {shorten(link, 40)!r} is not a link. Write 0-1 for a sure link or "
                 f"0?1 for a possible one, source word first, counted from {first}"
             )
         pair = (int(match[1]) - first, int(match[3]) - first)

@@ -78,16 +78,16 @@ class ConvolutionalDecoderLayer(nn.Module):
         super().__init__()
         self.name = name
         self.block = GatedConvolution(settings)
-        self.query = normed(settings.channels, settings.model_dim)
-        self.found = normed(settings.model_dim, settings.channels)
+        self.query = make_linear(settings.channels, settings.model_dim)
+        self.found = make_linear(settings.model_dim, settings.channels)
 
     def forward(self, windows: Tensor, x: Tensor, embedded: Tensor, look_over: LookOver) -> Tensor:
         """Compute the layer: from the rows ``x`` (P, C) of the layer below, their ``windows``
         (P, k x C) and the decoder's input ``embedded`` (P, D), return rows (P, C). ``look_over``
         computes the attention."""
         made = self.block(windows)
-        found = look_over(self, (self.query(made) + embedded) * HALF)
-        return ((self.found(found) + made) * HALF + x) * HALF  # type: ignore[no-any-return]
+        context = look_over(self, (self.query(made) + embedded) * HALF)
+        return ((self.found(context) + made) * HALF + x) * HALF  # type: ignore[no-any-return]
 
 
 LookOver = Callable[[ConvolutionalDecoderLayer, Tensor], Tensor]
@@ -111,19 +111,19 @@ class Convolutional(EncoderDecoder):
         places = PositionSettings(kind="learned", maximum=settings.positions)
         self.source_positions = Positions(places, width)
         self.target_positions = Positions(places, width)
-        self.encoder_in = normed(width, channels, rate)
+        self.encoder_in = make_linear(width, channels, rate)
         self.encoder: Stack[GatedConvolution] = Stack(
             [GatedConvolution(settings) for _ in range(settings.encoder_layers)]
         )
-        self.encoder_out = normed(channels, width)
-        self.decoder_in = normed(width, channels, rate)
+        self.encoder_out = make_linear(channels, width)
+        self.decoder_in = make_linear(width, channels, rate)
         self.decoder: Stack[ConvolutionalDecoderLayer] = Stack(
             [
                 ConvolutionalDecoderLayer(settings, f"decoder.{i}")
                 for i in range(settings.decoder_layers)
             ]
         )
-        self.decoder_out = normed(channels, width)
+        self.decoder_out = make_linear(channels, width)
         self.dropout = Dropout(rate)
         self.looking = Looking()
         for table in self.children():
@@ -192,12 +192,12 @@ class Convolutional(EncoderDecoder):
                 window = torch.cat([before, x[:, None]], dim=1)  # (N, k, C)
                 kept.append(window[:, 1:])
                 x = layer(window.flatten(1), x, embedded, of_source)
-            state.moved((torch.stack(kept),))
+            state.store((torch.stack(kept),))
         return self.decoder_out(x)  # type: ignore[no-any-return]
 
     # ---- inside
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         word = self._words(side)(tokens)
         place = self._places(side)(torch.arange(len(tokens)), None, word.dtype)
         return {"word": word, "position": place, "sum": word + place}
@@ -260,8 +260,8 @@ class _AllAtOnce:
         layout, memory = self._layout, self._memory
         if self._by_kernels and probes.guiding.get().name != layer.name:
             places = layout.offsets, memory.layout.offsets
-            found = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
-            return found * self._factor
+            context = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
+            return context * self._factor
         out, weights = look(layout.pad(query), self._source, 1.0)
         probes.offer_weights(layer.name, weights[:, None])
         return seen_by_probe(layer.name, layout.pack(out)) * self._factor
@@ -281,15 +281,15 @@ class _StepByStep:
         seen = self._looking(query, places, source, scale=1.0, factors=factors)
         if seen is not None:
             return seen
-        found, _ = look(places.pad(query), source, 1.0)
-        return seen_by_probe(layer.name, places.pack(found * factors[:, None, None]))
+        context, _ = look(places.pad(query), source, 1.0)
+        return seen_by_probe(layer.name, places.pack(context * factors[:, None, None]))
 
 
 def _source(memory: Memory) -> Source:
     return Source.of(memory, *memory.rows.chunk(2, dim=-1))
 
 
-def normed(inputs: int, outputs: int, dropped: float = 0.0) -> NormedLinear:
+def make_linear(inputs: int, outputs: int, dropped: float = 0.0) -> NormedLinear:
     """Make a linear map that keeps the variance (§3.5) of inputs of which dropout drops a share."""
     return NormedLinear(inputs, outputs, std=math.sqrt((1 - dropped) / inputs))
 

@@ -95,8 +95,8 @@ class Decoder(OnlyWriting):
     def attentions(self) -> tuple[AttentionLayer, ...]:
         attentions = [layer.attention for layer in self.layers]
         return tuple(
-            AttentionLayer("decoder", number, one.heads, one.scale, one.name)
-            for number, one in enumerate(attentions)
+            AttentionLayer("decoder", number, attention.heads, attention.scale, attention.name)
+            for number, attention in enumerate(attentions)
         )
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
@@ -120,7 +120,7 @@ class Decoder(OnlyWriting):
         x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
         return x if self.norm is None else self.norm.forward(x)
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         word = self.embedding(tokens) * self.settings.embedding_scale
         place = self.positions(torch.arange(len(tokens)), None, word.dtype)
         return {"embedding": word, "position": place, "sum": word + place}

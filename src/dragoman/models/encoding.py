@@ -26,7 +26,7 @@ from dragoman.models.settings import (
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import Embedding, Positions, embed, placed
+from dragoman.nn.embedding import Embedding, Positions, add_positions, embed
 from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, Stack
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear
@@ -136,7 +136,7 @@ class LayeredEncoder(Network):
             off = encoding.settings.model_copy(update={"kind": "none"})
             encoding = Positions(off, encoding.width)
         if tokens is None:
-            x = placed(
+            x = add_positions(
                 source.values,
                 self.dropout,
                 positions=layout.positions,
@@ -209,16 +209,16 @@ class Encoder(LayeredEncoder):
     def attentions(self) -> tuple[AttentionLayer, ...]:
         attentions = [layer.attention for layer in self.encoder]
         return tuple(
-            AttentionLayer("encoder", number, one.heads, one.scale, one.name)
-            for number, one in enumerate(attentions)
+            AttentionLayer("encoder", number, attention.heads, attention.scale, attention.name)
+            for number, attention in enumerate(attentions)
         )
 
     @property
     def output_layer(self) -> Embedding | Linear:
         return self.source_embedding if self.output is None else self.output
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        """The steps of the embedding by name, as ``Network.embedded`` describes. ``side`` is not
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        """The steps of the embedding by name, as ``Network.input_terms`` describes. ``side`` is not
         used, since an encoder has one side."""
         lengths, places = torch.full_like(tokens, len(tokens)), torch.arange(len(tokens))
         word = self.source_embedding(tokens) * self.settings.embedding_scale

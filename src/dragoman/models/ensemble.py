@@ -101,7 +101,7 @@ class Ensemble(Model):
 def mixture(logits: Sequence[Tensor]) -> Tensor:
     """Return the log-probabilities (..., V) of the mean of the distributions of M tensors of logits
     (..., V)."""
-    known = [torch.log_softmax(_at_least_fp32(one), dim=-1) for one in logits]
+    known = [torch.log_softmax(_at_least_fp32(of_model), dim=-1) for of_model in logits]
     return torch.stack(known).logsumexp(dim=0) - math.log(len(known))
 
 

@@ -100,7 +100,7 @@ class FastPath:
     (``on_torch.py``)."""
     without_torch: WithoutTorch | None = None
 
-    def remembered_as(self, amount: str) -> str:
+    def time_key(self, amount: str) -> str:
         """Return the name of a trial's time. ``amount``: a key of ``AMOUNTS``, or a number of
         rows."""
         return f"{self.trial_name or self.precision}, {amount}"

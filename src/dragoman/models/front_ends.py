@@ -85,7 +85,7 @@ class BandHeads(MultiHeadAttention):
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         """Do nothing, since there is only one way to compute this attention."""
 
-    def heard(self, frames: Sequences) -> Sequences:
+    def add_heads(self, frames: Sequences) -> Sequences:
         """Return the frames plus the output of the heads."""
         x, layout = frames.values, frames.layout
         return Sequences(x + self(x, layout, x, layout), layout)
@@ -128,7 +128,7 @@ class FramesFrontEnd(FrontEnd):
         if self.scale != 1:
             values = values * self.scale
         if self.bands is not None:
-            values = self.bands.heard(Sequences(values, layout)).values
+            values = self.bands.add_heads(Sequences(values, layout)).values
         grid = layout.pad(values)[:, None]
         for convolution in self.convolutions:  # grid: (B, C, T, F)
             layout = Layout(

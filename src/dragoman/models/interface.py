@@ -223,7 +223,7 @@ class Network(nn.Module, Encodes, Projects):
         fuse ``project`` use it."""
 
     @abstractmethod
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         """Return the input of a side's first layer for one sequence (length,), and the terms of
         which it is made: (length, D) each by name, in the order of computing. Inspection uses
         them."""

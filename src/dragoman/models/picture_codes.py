@@ -62,16 +62,16 @@ class FiniteScalars:
         self.count = math.prod(self.levels)
         self._steps = tuple(math.prod(self.levels[:n]) for n in range(len(self.levels)))
 
-    def bounded(self, z: Tensor) -> Tensor:
+    def limit(self, z: Tensor) -> Tensor:
         """Map any numbers (P, N) to numbers that round to one of their levels: f(z)."""
         levels = z.new_tensor(self.levels)
         half = (levels - 1) * (1 - _EPSILON) / 2
         offset = torch.where(levels % 2 == 0, 0.5, 0.0).to(z.dtype)
         return torch.tanh(z + torch.atanh(offset / half)) * half - offset
 
-    def quantised(self, z: Tensor) -> Tensor:
+    def quantise(self, z: Tensor) -> Tensor:
         """Round numbers (P, N) to levels around 0, so that a gradient passes through."""
-        bounded = self.bounded(z)
+        bounded = self.limit(z)
         return bounded + (bounded.round() - bounded).detach()
 
     def codes(self, quantised: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class FiniteScalars:
         digits = codes[:, None] // self._step(codes) % counts
         return (digits - self._zero(codes)).float()
 
-    def scaled(self, quantised: Tensor) -> Tensor:
+    def scale(self, quantised: Tensor) -> Tensor:
         """Scale levels around 0 to numbers from -1 to 1, which a decoder reads."""
         return quantised / self._zero(quantised).to(quantised.dtype)
 
@@ -178,7 +178,7 @@ class PictureCodes(Network):
         pixels: Tensor = self.out(hidden)
         return pixels if ids is None else pixels[..., ids]
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         return {}
 
     def codes(self, patches: Tensor) -> Tensor:
@@ -191,13 +191,13 @@ class PictureCodes(Network):
         return bytes_of(pixels)
 
     def _quantise(self, patches: Tensor) -> Tensor:
-        rows = self.read(scaled(patches, self.read.weight.dtype))
+        rows = self.read(scale_bytes(patches, self.read.weight.dtype))
         rows = self.encoder(rows)
         # The last numbers are computed in fp32 whatever comes before: a code is rounded by them.
-        return self.scalars.quantised(self.inner(rows).float())
+        return self.scalars.quantise(self.inner(rows).float())
 
     def _decode(self, quantised: Tensor) -> Tensor:
-        rows = self.outer(self.scalars.scaled(quantised))
+        rows = self.outer(self.scalars.scale(quantised))
         decoded: Tensor = self.decoder(self._grid(rows)).flatten(0, 2)
         return torch.relu(decoded)
 
@@ -206,14 +206,14 @@ class PictureCodes(Network):
         return rows.view(-1, *self._source.grid, rows.shape[-1])
 
 
-def scaled(patches: Tensor, dtype: torch.dtype) -> Tensor:
+def scale_bytes(patches: Tensor, dtype: torch.dtype) -> Tensor:
     """Scale bytes from black (0) to white (255) to numbers from -1 to 1."""
     return patches.to(dtype) * (2 / _WHITE) - 1
 
 
 def bytes_of(pixels: Tensor) -> Tensor:
-    """Turn numbers from -1 to 1 into bytes, the inverse of ``scaled``. Values beyond black or white
-    become black or white."""
+    """Turn numbers from -1 to 1 into bytes, the inverse of ``scale_bytes``. Values beyond black
+    or white become black or white."""
     return ((pixels.float() + 1) * (_WHITE / 2)).round().clamp(0, _WHITE).to(torch.uint8)
 
 

@@ -109,7 +109,7 @@ def twin(module: Any) -> Any:
     made = copy.copy(module)
     assert isinstance(made, nn.Module)
     children = module._modules.items()
-    made._modules = {name: None if one is None else twin(one) for name, one in children}
+    made._modules = {name: None if child is None else twin(child) for name, child in children}
     return made
 
 
@@ -170,7 +170,7 @@ def why_not_int8(level: str | None = None) -> str | None:
     if not library.available():
         return library.status().reason
     with loader.using(level):
-        if not native.supported():
+        if not native.is_supported():
             return "the native library has no int8 products for this processor"
         agree = _agrees(loader.level_in_use())
     return None if agree else "its kernels do not agree with plain torch on this machine"
@@ -189,12 +189,12 @@ def _agrees(level: str | None) -> bool:
         for plain in (Recurrent(recurrent, 70, 70), Convolutional(convolutional, 70, 70)):
             fast = PreparedNetwork(plain.eval(), torch.int8)
             expected = plain.step(tokens, plain.start(plain.encode(source)))
-            found = fast.step(tokens, fast.start(fast.encode(source)))
+            logits = fast.step(tokens, fast.start(fast.encode(source)))
             values, ids = fast.best(tokens, fast.start(fast.encode(source)), 3)
-            told = found.log_softmax(dim=-1).gather(1, ids)
-            if not (found - expected).norm() < 0.05 * expected.norm():
+            scores = logits.log_softmax(dim=-1).gather(1, ids)
+            if not (logits - expected).norm() < 0.05 * expected.norm():
                 return False
-            if not torch.allclose(values, told, atol=1e-3):
+            if not torch.allclose(values, scores, atol=1e-3):
                 return False
     return True
 

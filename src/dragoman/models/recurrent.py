@@ -168,19 +168,19 @@ class Recurrent(EncoderDecoder):
             seen = self.looking(query, queries, state.source, scale=self._scale, energy=vector)
             if seen is not None:
                 return seen
-            found, _ = self._attend(queries.pad(query), state.source)
-            return queries.pack(found)
+            context, _ = self._attend(queries.pad(query), state.source)
+            return queries.pack(context)
 
         out = tokens  # (N, t), of which t is at least 1
         for column in tokens.unbind(dim=1):
             x = self._embed(self.written_embedding, column)
             out, carried = self._advance(self._read(x), Carried(*state.carried), look_over)
-            state.moved(carried)
+            state.store(carried)
         return out
 
     # ---- inside
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         embedding = self.source_embedding if side == "source" else self.written_embedding
         return {"embedding": self._embed(embedding, tokens)}
 
@@ -257,7 +257,7 @@ class Recurrent(EncoderDecoder):
         steps, batch = Steps(layout), layout.batch
         gates = self._read(x)[steps.rows]
         source, carried = self._source(memory).select(steps.order), self._begin(memory)
-        carried = Carried(*(one[:, steps.order] for one in carried))
+        carried = Carried(*(part[:, steps.order] for part in carried))
         # All masks beforehand: how many there are may not depend on the longest sentence.
         drops: list[Tensor] = []
         kept: list[Tensor] = []
@@ -272,13 +272,13 @@ class Recurrent(EncoderDecoder):
             look_over = _Looking(self, source.select(slice(n)))
             out, carried = self._advance(
                 gates[places],
-                Carried(*(one[:, :n] for one in carried)),
+                Carried(*(part[:, :n] for part in carried)),
                 look_over,
-                [one[places] for one in drops],
-                [one[:n] for one in kept],
+                [drop[places] for drop in drops],
+                [mask[:n] for mask in kept],
             )
             outs.append(out)
-            seen += [F.pad(one, (0, 0, 0, 0, 0, batch - n)) for one in look_over.seen]
+            seen += [F.pad(weights, (0, 0, 0, 0, 0, batch - n)) for weights in look_over.seen]
         if probes.opened.get() is not None or probes.guiding.get().name == CROSS:
             # (B, 1, T, S)
             probes.offer_weights(CROSS, torch.cat(seen, dim=1)[steps.ranks][:, None])
@@ -304,10 +304,10 @@ class Recurrent(EncoderDecoder):
         """Attend from queries (B, R, D) to a source. Return the weighted sums of values (B, R, D),
         and the weights (B, R, S)."""
         if self.energy is not None:
-            found, weights = self.energy(query, source)
+            context, weights = self.energy(query, source)
         else:
-            found, weights = look(query, source, self._scale)
-        return seen_by_probe(CROSS, found), weights
+            context, weights = look(query, source, self._scale)
+        return seen_by_probe(CROSS, context), weights
 
     def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
         """Compute the attention over the sources for all rows (P, D) of the decoder. Return
@@ -319,9 +319,9 @@ class Recurrent(EncoderDecoder):
             places = layout.offsets, memory.layout.offsets
             tensors = query, memory.rows, memory.rows
             return native.attention(tensors, *places, heads=1, scale=self._scale)
-        found, weights = self._attend(layout.pad(query), self._source(memory))
+        context, weights = self._attend(layout.pad(query), self._source(memory))
         probes.offer_weights(CROSS, weights[:, None])
-        return layout.pack(found)
+        return layout.pack(context)
 
     # Dropout
 
@@ -355,6 +355,6 @@ class _Looking:
         """The weights (B, 1, S) of each call."""
 
     def __call__(self, rows: Tensor) -> Tensor:
-        found, weights = self._model._attend(self._model._query(rows)[:, None], self._source)
+        context, weights = self._model._attend(self._model._query(rows)[:, None], self._source)
         self.seen.append(weights)
-        return found[:, 0]
+        return context[:, 0]

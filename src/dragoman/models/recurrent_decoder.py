@@ -78,10 +78,10 @@ class RecurrentDecoder(OnlyWriting):
                 hidden, cell = state.carried[2 * number : 2 * number + 2]
                 x, cell = layer.step(layer.read(x), hidden[0], cell[0])
                 carried += [x[None], cell[None]]
-            state.moved(tuple(carried))
+            state.store(tuple(carried))
         return x
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         return {"embedding": self._embed(tokens)}
 
     def _begin(self, memory: Memory) -> tuple[Carried, Source]:

@@ -19,7 +19,7 @@ from dragoman.native import attention as native
 from dragoman.nn import probes
 from dragoman.nn.attention import scaled_dot_product
 from dragoman.nn.cache import Cache
-from dragoman.nn.layout import Layout, joined
+from dragoman.nn.layout import Layout, join
 from dragoman.nn.linear import Computing, Precision
 
 
@@ -52,7 +52,7 @@ class Source(NamedTuple):
     @classmethod
     def join(cls, first: Source, second: Source) -> Source:
         """Return the sources of both, those of ``first`` first."""
-        keys, values, allowed = map(joined, first[:3], second[:3])
+        keys, values, allowed = map(join, first[:3], second[:3])
         return cls(keys, values, allowed, torch.cat([first.lengths, second.lengths]))
 
 
@@ -69,12 +69,12 @@ def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
     return context[:, 0], weights[:, 0]
 
 
-def seen_by_probe(name: str, found: Tensor) -> Tensor:
+def seen_by_probe(name: str, output: Tensor) -> Tensor:
     """Return the output of an attention's only head, or zeros if an open probe has switched the
     head off."""
     probe = probes.opened.get()
-    head = None if probe is None else probe.head_mask(name, 1, found.device)
-    return found if head is None else found * head.to(found.dtype)
+    head = None if probe is None else probe.head_mask(name, 1, output.device)
+    return output if head is None else output * head.to(output.dtype)
 
 
 class Looking(Computing):
@@ -154,14 +154,14 @@ class CarriedState(DecodeState):
         """The layout of rows by source: the rows of one source form one sequence."""
         return Layout(self._counts, self.source.keys.device)
 
-    def moved(self, carried: Carried) -> None:
+    def store(self, carried: Carried) -> None:
         """Store the state after every row has read one token."""
         self.carried, self._lengths = carried, self._lengths + 1
 
     def select(self, rows: Tensor) -> None:
         owners = torch.arange(len(self._counts)).repeat_interleave(torch.tensor(self._counts))
         kept, counts = torch.unique_consecutive(owners[rows.cpu()], return_counts=True)
-        self.carried = tuple(one[:, rows] for one in self.carried)
+        self.carried = tuple(part[:, rows] for part in self.carried)
         self._lengths = self._lengths[rows.cpu()]
         if kept.tolist() != list(range(len(self._counts))):
             self.source = self.source.select(kept.to(rows.device))

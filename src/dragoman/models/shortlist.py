@@ -42,13 +42,13 @@ class Shortlist:
     candidates: Integers
     """(C,) the candidates of all source tokens, which are target tokens."""
 
-    def allowed(self, source: npt.ArrayLike) -> Integers:
+    def tokens_for(self, source: npt.ArrayLike) -> Integers:
         """Return the target tokens that a source (length,) may use, sorted."""
         parts = [self.always]
         for token in np.unique(np.asarray(source)).tolist():
             parts.append(self.candidates[self.offsets[token] : self.offsets[token + 1]])
-        found: Integers = np.unique(np.concatenate(parts))
-        return found
+        tokens: Integers = np.unique(np.concatenate(parts))
+        return tokens
 
     def save(self, path: Path, key: str) -> None:
         """Write the shortlist to a file, completely or not at all. ``key`` identifies what it was
@@ -75,11 +75,11 @@ class Shortlist:
                     return None
                 if set(file.shapes) != {"always", "offsets", "candidates"}:
                     raise RunError(f"{path} is damaged (it is not a shortlist)")
-                found = cls(*(file.read(name) for name in ("always", "offsets", "candidates")))
-            found._check(source_vocabulary, target_vocabulary, eos)
+                shortlist = cls(*(file.read(name) for name in ("always", "offsets", "candidates")))
+            shortlist._check(source_vocabulary, target_vocabulary, eos)
         except RunError as error:
             raise RunError(f"{error}. Delete {path} and learn it again") from error
-        return found
+        return shortlist
 
     def _check(self, source_vocabulary: int, target_vocabulary: int, eos: int) -> None:
         """Raise ``RunError`` unless ``learn`` could have written all of these numbers."""

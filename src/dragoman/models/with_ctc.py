@@ -67,7 +67,7 @@ class CtcPrefixes:
         """Add recordings after the others, each with the empty prefix. ``known``: for each
         recording, log P of each output and of the blank in each row, (T, V + 1)."""
         first = len(self._known)
-        self._known += [one.double().clamp_min(_LEAST) for one in known]
+        self._known += [rows.double().clamp_min(_LEAST) for rows in known]
         count, device = len(known), self._last.device
         numbers = torch.arange(first, first + count, device=device)
         self._recordings = torch.cat([self._recordings, numbers])
@@ -132,7 +132,7 @@ class CtcPrefixes:
 
     @property
     def _longest(self) -> int:
-        return max((len(one) for one in self._known), default=0)
+        return max((len(rows) for rows in self._known), default=0)
 
     def _before(self, tokens: Tensor) -> Tensor:
         """Return log φ_{t-1} of each prefix before its token, (N, T)."""

@@ -131,5 +131,5 @@ def peak_bytes() -> int:
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
-    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-    return 0 if found is None else int(found[1]) * 1024
+    match = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return 0 if match is None else int(match[1]) * 1024

@@ -208,7 +208,7 @@ def look(
     """
     kernel = loader.kernel("look")
     query, keys, values, allowed = (
-        one.contiguous() for one in (query.float(), keys.float(), values.float(), allowed)
+        tensor.contiguous() for tensor in (query.float(), keys.float(), values.float(), allowed)
     )
     energy = None if energy is None else energy.detach().float().contiguous()
     factors = None if factors is None else factors.float().contiguous()

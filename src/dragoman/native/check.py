@@ -98,7 +98,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
         [rows(8, 20).view(2, 4, 20), rows(6, 20).view(2, 3, 20), torch.randn(20)],
     )
     precision: Precision = "fp32" if dtype == torch.float32 else "bf16"
-    if not linear.supported(24, 70, precision):
+    if not linear.is_supported(24, 70, precision):
         return
     weight, bias, back = torch.randn(70, 24) / math.sqrt(24), torch.randn(70), torch.randn(24, 70)
     yield (

@@ -113,8 +113,8 @@ def fingerprint() -> str:
 def find_compiler() -> str | None:
     """``$CXX`` if set, else the first of c++, g++ and clang++ that is on the path."""
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
-        if name and (found := shutil.which(name)):
-            return found
+        if name and (compiler := shutil.which(name)):
+            return compiler
     return None
 
 
@@ -134,8 +134,8 @@ def is_supported() -> bool:
 def levels(source: Path) -> list[str]:
     """The instruction sets that a source asks for; ``["base"]`` if it names none."""
     head = source.read_text(encoding="utf-8")[:2000]
-    found = re.search(r"^// levels:(.*)$", head, re.MULTILINE)
-    return found.group(1).split() if found else ["base"]
+    match = re.search(r"^// levels:(.*)$", head, re.MULTILINE)
+    return match.group(1).split() if match else ["base"]
 
 
 def _run(command: list[str]) -> None:
@@ -246,9 +246,9 @@ def compile_library(
                 work.append(([*command, "-c", str(source)], object_file))
         missing = [(command, path) for command, path in work if not path.exists()]
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-            running = [pool.submit(_compile, *one) for one in missing]
-            for done, one in enumerate(as_completed(running), start=1):
-                one.result()
+            running = [pool.submit(_compile, *unit) for unit in missing]
+            for done, future in enumerate(as_completed(running), start=1):
+                future.result()
                 tell(done, len(missing))
         objects = [str(object_file) for _, object_file in work]
         library = Path(folder) / target.name

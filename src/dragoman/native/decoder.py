@@ -25,9 +25,9 @@ MAX_IDLE = 8
 """States kept for the next search: their pages of memory are the dear part of a short one."""
 
 
-def supported() -> bool:
+def is_supported() -> bool:
     """True if this machine has the decoder's kernels."""
-    return loader.bound("decode_") is not None
+    return loader.functions_of("decode_") is not None
 
 
 class NativeModel:
@@ -35,7 +35,7 @@ class NativeModel:
 
     def __init__(self, shape: Shape, factors: Factors) -> None:
         """Allocates room for the weights; ``pack`` or another model's ``parts`` fill it."""
-        kernels = loader.bound("decode_")
+        kernels = loader.functions_of("decode_")
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
         self._handle: int = kernels.model_new(addressof(shape), addressof(factors))
@@ -135,7 +135,7 @@ class NativeState:
             place(tokens),
         )  # fmt: skip
 
-    def allowed(self, out: Array) -> None:
+    def flag_allowed(self, out: Array) -> None:
         """Into ``out`` (N, V) bool: which tokens the shortlist lets follow."""
         self._kernels.state_allowed(self.handle, place(out))
 

@@ -21,16 +21,16 @@ MAX_BEST = 64
 """Up to this k the best outputs are kept while products pass by."""
 
 
-def supported() -> bool:
+def is_supported() -> bool:
     """True if this machine has the int8 kernels."""
-    return loader.bound("int8_") is not None
+    return loader.functions_of("int8_") is not None
 
 
 class Int8Map:
     """y = x Wᵀ + b: (P, K) -> (P, N). Later changes of W and b do not show.
 
     With g groups W is (g x N, K), and only what needs all groups of an output can be asked for:
-    ``gated`` of two, ``lstm`` and ``recur`` of four. ``rows`` gives these their gates, in an order
+    ``gate`` of two, ``lstm`` and ``recur`` of four. ``rows`` gives these their gates, in an order
     of their own.
     """
 
@@ -38,7 +38,7 @@ class Int8Map:
     """The type of rows and results."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, groups: int = 1) -> None:
-        kernels = loader.bound("int8_")
+        kernels = loader.functions_of("int8_")
         assert kernels is not None, "ask supported() first"
         self._kernels = kernels
         weight = weight.detach().float().contiguous()
@@ -69,13 +69,13 @@ class Int8Map:
         """The k best outputs of a map without bias, k at most ``MAX_BEST`` and N, best first:
         log-probabilities (P, k) and which they are (P, k)."""
         x = _rows(x)
-        found, ids = x.new_empty(len(x), k), x.new_empty(len(x), k, dtype=torch.int64)
+        scores, ids = x.new_empty(len(x), k), x.new_empty(len(x), k, dtype=torch.int64)
         self._kernels.best(
-            self._handle, address(x), x.stride(0), len(x), k, address(found), address(ids)
+            self._handle, address(x), x.stride(0), len(x), k, address(scores), address(ids)
         )
-        return found, ids
+        return scores, ids
 
-    def gated(self, x: Tensor) -> Tensor:
+    def gate(self, x: Tensor) -> Tensor:
         """A σ(B) of two groups A and B: (..., K) -> (..., N)."""
         rows = _rows(x)
         out = rows.new_empty(len(rows), self.outputs)
@@ -107,7 +107,7 @@ class Int8Map:
         order of steps, of which each takes the first ``sizes`` sequences; ``begin`` (B, N) hidden
         vectors and cells.
         """
-        hidden, cells = (one.float().contiguous() for one in begin)
+        hidden, cells = (state.float().contiguous() for state in begin)
         counts = torch.tensor(sizes, dtype=torch.int64)
         kept = out.new_empty(out.shape)
         self._kernels.recur(

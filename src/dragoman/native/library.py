@@ -57,7 +57,7 @@ def agrees(level: str) -> bool:
     if not available():
         return False
     with _deciding:
-        return level == loader.offered()[0] or _agrees(level)
+        return level == loader.levels_offered()[0] or _agrees(level)
 
 
 @cache

@@ -29,9 +29,9 @@ Precision = Literal["fp32", "bf16"]
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
-def supported(inputs: int, outputs: int, precision: Precision) -> bool:
+def is_supported(inputs: int, outputs: int, precision: Precision) -> bool:
     """True if this machine has the kernels, for these sizes (bf16 takes numbers in pairs)."""
-    if not loader.loaded() or loader.function(f"pack_weights_{precision}") is None:
+    if not loader.is_loaded() or loader.function(f"pack_weights_{precision}") is None:
         return False
     return precision == "fp32" or (inputs % 2 == 0 and outputs % 2 == 0)
 

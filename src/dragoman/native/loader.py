@@ -101,7 +101,7 @@ def library_path() -> Path:
     return Path(os.environ.get("DRAGOMAN_NATIVE_LIBRARY") or building.LIBRARY)
 
 
-def loaded() -> bool:
+def is_loaded() -> bool:
     """True if there are kernels; ``library.available`` compares them with their twins too."""
     return load()[0] is not None
 
@@ -157,7 +157,7 @@ def _can_run(handle: ctypes.CDLL) -> tuple[list[str], str]:
     return levels().decode().split(), refused().decode()
 
 
-def offered() -> tuple[str, ...]:
+def levels_offered() -> tuple[str, ...]:
     """The instruction sets among which the fastest may be chosen here, best first; none where there
     are no kernels, and one alone where ``DRAGOMAN_NATIVE`` forces it."""
     library, _ = load()
@@ -171,16 +171,16 @@ def training_level(level: str, *precisions: str) -> str | None:
     if library is None or level not in library.levels:
         return None
     names = [name for name in abi.FUNCTIONS if not name.startswith(("decode_", "beam_"))]
-    for one in library.levels[library.levels.index(level) :]:
-        symbols = (f"dragoman_{one}_{name}_{kind}" for name in names for kind in precisions)
+    for candidate in library.levels[library.levels.index(level) :]:
+        symbols = (f"dragoman_{candidate}_{name}_{kind}" for name in names for kind in precisions)
         if any(hasattr(library.handle, symbol) for symbol in symbols):
-            return one
+            return candidate
     return None
 
 
 def decoding_levels() -> tuple[str, ...]:
-    """The instruction sets that have int8 kernels of their own, among ``offered``; the one that is
-    forced stands for the next behind it that has some."""
+    """The instruction sets that have int8 kernels of their own, among ``levels_offered``; the one
+    that is forced stands for the next behind it that has some."""
     library, _ = load()
     if library is None:
         return ()
@@ -228,8 +228,8 @@ def share_threads() -> bool:
 
     Where torch is not imported there are none to share, and nobody who would be in the way.
     """
-    found, _ = load()
-    return found is not None and "torch" in sys.modules and _share_threads(found.handle)
+    library, _ = load()
+    return library is not None and "torch" in sys.modules and _share_threads(library.handle)
 
 
 @cache
@@ -255,8 +255,8 @@ def _loaded_openmp_runtimes() -> Sequence[str]:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ()
-    found = set(re.findall(r"(/\S*/lib(?:gomp|iomp5|omp)\b\S*)", maps))
-    return sorted(found, key=lambda path: ("torch" not in path, path))
+    paths = set(re.findall(r"(/\S*/lib(?:gomp|iomp5|omp)\b\S*)", maps))
+    return sorted(paths, key=lambda path: ("torch" not in path, path))
 
 
 @contextmanager
@@ -292,27 +292,27 @@ def function(name: str, level: str | None = None) -> Any | None:
     return _bind(name, level or level_in_use(), ctypes.CFUNCTYPE)
 
 
-def bound(prefix: str) -> SimpleNamespace | None:
+def functions_of(prefix: str) -> SimpleNamespace | None:
     """Return the functions of ``abi.py`` whose names begin with ``prefix``, by the rest of their
     names, for the level in use. Returns None if one is missing."""
     names = [name for name in abi.FUNCTIONS if name.startswith(prefix)]
-    found = {name.removeprefix(prefix): function(name) for name in names}
-    return None if None in found.values() else SimpleNamespace(**found)
+    functions = {name.removeprefix(prefix): function(name) for name in names}
+    return None if None in functions.values() else SimpleNamespace(**functions)
 
 
 def kernel(name: str, level: str | None = None) -> Any:
     """``function`` where the library is loaded and a level has it."""
-    found = function(name, level)
-    assert found is not None, "ask loaded() or trains() first"
-    return found
+    routine = function(name, level)
+    assert routine is not None, "ask is_loaded() or trains() first"
+    return routine
 
 
 def quick_function(name: str) -> Any:
     """A kernel that is too short to let other threads in: it keeps Python's lock. The library is
     loaded."""
-    found = _bind(name, level_in_use(), ctypes.PYFUNCTYPE)
-    assert found is not None, "ask loaded() first"
-    return found
+    routine = _bind(name, level_in_use(), ctypes.PYFUNCTYPE)
+    assert routine is not None, "ask is_loaded() first"
+    return routine
 
 
 @cache
@@ -324,10 +324,10 @@ def _bind(name: str, first: str | None, kind: Callable[..., Any]) -> Any | None:
     levels = library.levels
     for level in (*levels[levels.index(first or levels[0]) :], None):
         symbol = f"dragoman_{level}_{name}" if level else f"dragoman_{name}"
-        found = getattr(library.handle, symbol, None)
-        if found is not None:
+        exported = getattr(library.handle, symbol, None)
+        if exported is not None:
             # A fresh object, so that two bindings never share argument types.
             argument_types, result = abi.signature(name)
-            address = ctypes.cast(found, ctypes.c_void_p).value or 0
+            address = ctypes.cast(exported, ctypes.c_void_p).value or 0
             return kind(result, *argument_types)(address)
     return None

@@ -115,8 +115,8 @@ def backward_step(
     kernel = loader.kernel(f"lstm_backward_{SUFFIXES[of_gates.dtype]}")
     outside = [
         part
-        for one in (of_hidden, of_cell)
-        for part in (address(one), 0 if one is None else one.stride(0))
+        for tensor in (of_hidden, of_cell)
+        for part in (address(tensor), 0 if tensor is None else tensor.stride(0))
     ]
     tensors = (rows, active, cells, before, later_hidden, later_cell, of_gates)
     kernel(*outside, *map(address, tensors), len(of_gates), going, of_gates.shape[1] // 4)

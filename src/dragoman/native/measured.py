@@ -9,7 +9,7 @@ and its microcode, torch, the native library, the number of threads, the work. D
 moving the folder to another machine, only means that it is measured again.
 
 Kernels are measured only after they were compared with plain torch, so what is remembered of them
-says that too, of this very library on this very machine (``known``): a later process may translate
+says that too, of this very library on this very machine (``recall``): a later process may translate
 by them without torch. Nothing is imported for a look at the memory but what reads it.
 """
 
@@ -58,7 +58,7 @@ class Stopwatch:
         now = _waiting_times()
         if not now:
             return wall
-        waited = {thread: one - self._waited.get(thread, 0) for thread, one in now.items()}
+        waited = {thread: total - self._waited.get(thread, 0) for thread, total in now.items()}
         own = waited.pop(threading.get_native_id(), 0)
         lost = own + max(waited.values(), default=0)
         return min(wall, max(processor / threads, wall - lost / 1e9))
@@ -109,14 +109,14 @@ def microseconds(folder: Path, trials: Mapping[str, Callable[[], Trial]]) -> dic
     The value of a trial prepares what is to be timed. A folder that cannot be written to is no
     error: then it is measured again next time.
     """
-    found = dict(known(folder))
-    if not trials.keys() <= found.keys():
-        found |= measure(trials)
-        remember(folder, found)
-    return {name: found[name] for name in trials}
+    times = dict(recall(folder))
+    if not trials.keys() <= times.keys():
+        times |= measure(trials)
+        remember(folder, times)
+    return {name: times[name] for name in trials}
 
 
-def known(folder: Path, work: str = "") -> Mapping[str, int]:
+def recall(folder: Path, work: str = "") -> Mapping[str, int]:
     """The remembered times of this machine, trial -> microseconds; empty if none were measured.
 
     If the kernels' trial is among it, a process before this one has found that they compute what
@@ -125,11 +125,11 @@ def known(folder: Path, work: str = "") -> Mapping[str, int]:
     return _read(folder / NAME).get(machine_key(work), {})
 
 
-def remember(folder: Path, found: Mapping[str, int], work: str = "") -> None:
+def remember(folder: Path, times: Mapping[str, int], work: str = "") -> None:
     """Keep what was measured, trial -> microseconds; of other work what was measured last."""
     kept, key = _read(folder / NAME), machine_key(work)
     kept.pop(key, None)
-    _write(folder / NAME, dict([*kept.items(), (key, dict(found))][-MAX_REMEMBERED:]))
+    _write(folder / NAME, dict([*kept.items(), (key, dict(times))][-MAX_REMEMBERED:]))
 
 
 def measure(trials: Mapping[str, Callable[[], Trial]], rounds: int = 5) -> dict[str, int]:

@@ -114,9 +114,9 @@ def _up(top: Path, path: str, quota_of: Callable[[Path], float | None]) -> Itera
     host's: what is mounted at the top is the container's own group then."""
     parts = [part for part in path.split("/") if part not in ("", "..")]
     for count in range(len(parts), -1, -1):
-        found = quota_of(top.joinpath(*parts[:count]))
-        if found is not None:
-            yield found
+        quota = quota_of(top.joinpath(*parts[:count]))
+        if quota is not None:
+            yield quota
 
 
 def _quota_of_2(group: Path) -> float | None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.nn.layout import Layout, joined
+from dragoman.nn.layout import Layout, join
 
 GROWTH = 32
 """The number of positions by which a full cache grows: enough to copy rarely, few enough to waste
@@ -161,8 +161,8 @@ class Cache:
             for layer, (key, value) in zip(self.layers, sources, strict=True):
                 layer.key = F.pad(layer.key, (0, 0, 0, 0, 0, 0, 0, new))
                 layer.value = F.pad(layer.value, (0, 0, 0, 0, 0, 0, 0, new))
-                layer.source_key = joined(layer.source_key, key, 2)
-                layer.source_value = joined(layer.source_value, value, 2)
+                layer.source_key = join(layer.source_key, key, 2)
+                layer.source_value = join(layer.source_value, value, 2)
         self.counts = [*self.counts, *([1] * new)]
         self._queries = {}
         self.lengths = F.pad(self.lengths, (0, new))

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from dragoman.native import linear as native
 from dragoman.native.int8 import Int8Map
 from dragoman.nn.layout import Layout
-from dragoman.nn.linear import Computing, InferenceLinear, Precision, laid_out, linear
+from dragoman.nn.linear import Computing, InferenceLinear, Precision, lay_out, linear
 
 
 @dataclass(frozen=True)
@@ -119,15 +119,15 @@ class NormedLinear(Computing):
         if self._gated and dtype == torch.int8:
             self._prepared_gated = Int8Map(self.weight, self.bias, groups=2)
         else:
-            self._prepared = laid_out(self.weight, self.bias, dtype)
+            self._prepared = lay_out(self.weight, self.bias, dtype)
 
     def fits(self, precision: Precision) -> bool:
         outputs, inputs = self.direction.shape
-        return native.supported(inputs, outputs, precision)
+        return native.is_supported(inputs, outputs, precision)
 
     def forward(self, x: Tensor) -> Tensor:
         if self._prepared_gated is not None:
-            return self._prepared_gated.gated(x)
+            return self._prepared_gated.gate(x)
         out = self._linear(x)
         return F.glu(out, dim=-1) if self._gated else out
 

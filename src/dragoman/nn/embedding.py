@@ -175,10 +175,10 @@ class Positions(Computing):
         made = self._rows
         if longest > len(made) or made.device != device or made.dtype != dtype:
             every = torch.arange(max(256, 2 * longest), device=device)
-            self._rows = self._fixed(every).to(dtype)
+            self._rows = self._encode(every).to(dtype)
         return self._rows
 
-    def _fixed(self, positions: Tensor) -> Tensor:
+    def _encode(self, positions: Tensor) -> Tensor:
         if self.settings.kind != "sinusoidal-2d":
             return _FIXED[self.settings.kind](positions, self.width)
         assert self.across, "a grid has columns"
@@ -220,7 +220,7 @@ def embed(
             dtype=embedding.packed.dtype,
             drop=new_drop(dropout.rate_now, row_keys),
         )
-    return placed(
+    return add_positions(
         embedding(tokens) * scale,
         dropout,
         positions=positions,
@@ -231,7 +231,7 @@ def embed(
     )
 
 
-def placed(
+def add_positions(
     rows: Tensor,
     dropout: Dropout,
     *,

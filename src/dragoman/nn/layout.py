@@ -127,7 +127,7 @@ class Sequences:
         return Sequences(self.values.to(device, non_blocking=True), self.layout.to(device))
 
 
-def joined(first: Tensor, second: Tensor, dim: int = 1) -> Tensor:
+def join(first: Tensor, second: Tensor, dim: int = 1) -> Tensor:
     """Stack two batches of grids. Along ``dim``, the shorter one is padded with zeros."""
     longest = max(first.shape[dim], second.shape[dim])
     inner = (0, 0) * (first.dim() - dim - 1)

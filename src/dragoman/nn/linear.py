@@ -6,7 +6,7 @@ micro-batch), and the matrix products of forward and backward run on the copies.
 
 ``use_precision`` sets how a model computes: in which precision, and whether by plain torch (the
 reference) or by native kernels, which training uses where the machine has them. For inference,
-weights are cast and laid out once, for oneDNN or for the int8 kernels (``prepare``, ``laid_out``).
+weights are cast and laid out once, for oneDNN or for the int8 kernels (``prepare``, ``lay_out``).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Matrix(Computing):
 
     def fits(self, precision: Precision) -> bool:
         outputs, inputs = self.weight.shape
-        return native.supported(inputs, outputs, precision)
+        return native.is_supported(inputs, outputs, precision)
 
     def copies(self) -> list[tuple[Tensor, Tensor]]:
         return [] if self.low is None else [(self.low, self.weight)]
@@ -122,7 +122,7 @@ class Linear(Matrix):
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
-        self.prepared = laid_out(self.weight, self.bias, dtype)
+        self.prepared = lay_out(self.weight, self.bias, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         if self.prepared is not None:
@@ -254,7 +254,7 @@ def refresh(model: nn.Module) -> None:
         torch._foreach_copy_([low for low, _ in pairs], [weight.detach() for _, weight in pairs])
 
 
-def laid_out(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear | Int8Map:
+def lay_out(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear | Int8Map:
     """Make the linear map y = x Wᵀ + b for inference: in fp32 or bf16, or in int8 by kernels, which
     must be available."""
     if dtype == torch.int8:
@@ -289,10 +289,10 @@ class InferenceLinear:
         return out if then is None else ACTIVATIONS[then](out)
 
     def any_rows(self, x: Tensor) -> Tensor:
-        """Map x (..., K) of any type and number of rows; oneDNN gets a ``rounded`` number of
-        rows."""
+        """Map x (..., K) of any type and number of rows; oneDNN gets as many as
+        ``round_up`` says."""
         rows = x.reshape(-1, x.shape[-1]).to(self.dtype)
-        spare = rounded(len(rows)) - len(rows) if self._by_onednn else 0
+        spare = round_up(len(rows)) - len(rows) if self._by_onednn else 0
         if not spare:
             return self(rows).view(*x.shape[:-1], -1)
         return self(F.pad(rows, (0, 0, 0, spare)))[: len(rows)].view(*x.shape[:-1], -1)
@@ -308,13 +308,13 @@ def has_onednn(dtype: torch.dtype) -> bool:
         expected = F.relu(F.linear(x, weight, bias)).float()
         try:
             packed = torch.ops.mkldnn._reorder_linear_weight(weight)
-            found = torch.ops.mkldnn._linear_pointwise.default(x, packed, bias, "relu", [], "")
+            result = torch.ops.mkldnn._linear_pointwise.default(x, packed, bias, "relu", [], "")
         except (AttributeError, RuntimeError, TypeError):
             return False
-        return bool((found.float() - expected).norm() < 0.01 * expected.norm())
+        return bool((result.float() - expected).norm() < 0.01 * expected.norm())
 
 
-def rounded(rows: int) -> int:
+def round_up(rows: int) -> int:
     """Round ``rows`` up to one of eight numbers per power of two.
 
     oneDNN compiles code for each new number of rows, which costs as much as ten products, and keeps

@@ -69,7 +69,7 @@ class Lstm(Computing):
 
     def fits(self, precision: Precision) -> bool:
         return all(
-            native.supported(weight.shape[1], weight.shape[0], precision)
+            native.is_supported(weight.shape[1], weight.shape[0], precision)
             for weight in self.parameters(recurse=False)
             if weight.dim() == 2
         )
@@ -77,7 +77,7 @@ class Lstm(Computing):
     def copies(self) -> list[tuple[Tensor, Tensor]]:
         lows = [*self._read_low, *self._again_low]
         weights = [*self._of_ways("weight_ih"), *self._of_ways("weight_hh")]
-        return [(low, one) for low, one in zip(lows, weights, strict=True) if low is not None]
+        return [(low, weight) for low, weight in zip(lows, weights, strict=True) if low is not None]
 
     def read(self, x: Tensor) -> Tensor:
         """Return the contribution of the inputs (..., inputs) to the gates: x W_ihᵀ, (..., 4H) for
@@ -92,12 +92,12 @@ class Lstm(Computing):
         pairs = zip(weights, self._read_low, strict=True)
         return torch.cat([linear(x, weight, None, low) for weight, low in pairs], dim=-1)
 
-    def read_context(self, found: Tensor, gates: Tensor) -> Tensor:
+    def read_context(self, attended: Tensor, gates: Tensor) -> Tensor:
         """Add the contribution of the second input to ``gates`` (..., 4H)."""
         assert self.context is not None
         if self._int8 is not None:
-            return self._int8.read_context(found, gates)
-        out: Tensor = gates + self.context(found)
+            return self._int8.read_context(attended, gates)
+        out: Tensor = gates + self.context(attended)
         return out
 
     def forward(
@@ -192,9 +192,9 @@ class _Int8Lstm:
             read.rows(rows, out[:, way * columns : (way + 1) * columns])
         return out.view(*x.shape[:-1], -1)
 
-    def read_context(self, found: Tensor, gates: Tensor) -> Tensor:
+    def read_context(self, attended: Tensor, gates: Tensor) -> Tensor:
         assert self._context is not None
-        return self._context.rows(found, gates, more=True)
+        return self._context.rows(attended, gates, more=True)
 
     def forward(
         self, gates: Tensor, layout: Layout, begin: tuple[Tensor, Tensor] | None

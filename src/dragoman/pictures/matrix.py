@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.pictures.bitmaps import grey_address
 from dragoman.pictures.labels import escape, text_width, visible
 from dragoman.pictures.theme import svg, text_svg
@@ -238,7 +238,7 @@ def _numbers(matrix: MatrixPicture, left: float, top: float, shown_from: float |
 
 def short_label(label: str) -> str:
     """One that cannot push the picture off the page."""
-    return shortened(label, _MAX_LABEL_WIDTH)
+    return shorten(label, _MAX_LABEL_WIDTH)
 
 
 def short_number(value: float) -> str:

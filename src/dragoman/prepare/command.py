@@ -33,7 +33,7 @@ from dragoman.prepare import stages
 from dragoman.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_plan
 from dragoman.runs.corpora import learn_vocabularies, sides_of_vocabularies
 from dragoman.runs.prepare import key_of
-from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed
+from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, sums_file, with_checksum
 from dragoman.stores.store import Store
 from dragoman.tasks.catalogue import Recipe
 
@@ -70,8 +70,8 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
         _do(command, stages.Lines(to, plan))
     learn(store, plan, say)
     _do(command, stages.Encoding(to, plan))
-    counts = [*map(json.loads, stages.encoded(store, len(plan.parts), stages.Encoding.last))]
-    examples = tuple(one["train"] for one in counts)
+    counts = [*map(json.loads, stages.read_encoded(store, len(plan.parts), stages.Encoding.last))]
+    examples = tuple(of_part["train"] for of_part in counts)
     if not any(examples):
         raise DataError(NOTHING_LEFT)
     forms = stages.forms_of(store, plan)
@@ -81,7 +81,7 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     ranges = _ranges(plan, examples)
     about = about_store(types, ranges, {"cleaning": report.to_dict()})
     _finish(command, plan, forms, ranges, about, shards.sums())
-    held = ", ".join(f"{sum(one[side] for one in counts):,} {side}" for side in stages.HELD)
+    held = ", ".join(f"{sum(of_part[side] for of_part in counts):,} {side}" for side in stages.HELD)
     say(f"{plural(sum(examples), 'example')} to train on, {held}: {to}")
 
 
@@ -109,8 +109,8 @@ def report_of(store: Store, plan: DataPlan) -> CleaningReport:
             if cleaner.report.kept == before:
                 raise nothing_left(cleaner.report, plan.names[corpus])
             corpus, before = part.corpus, cleaner.report.kept
-        found = json.loads(stages.read(store, stages.object_name(stages.READ, number, "json")))
-        cleaner.report.add(CleaningReport.from_dict(found))
+        values = json.loads(stages.read(store, stages.object_name(stages.READ, number, "json")))
+        cleaner.report.add(CleaningReport.from_dict(values))
         again = stages.duplicates_of(store, plan, number)
         if not len(again):
             continue
@@ -153,7 +153,7 @@ def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
 def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
     """The training examples of all parts in order, each with the name of its corpus."""
     for number, part in enumerate(plan.parts):
-        for side, _, pair in stages.kept(store, plan, number):
+        for side, _, pair in stages.dedupe(store, plan, number):
             if side == "train":
                 yield plan.names[part.corpus], pair
 
@@ -173,24 +173,24 @@ def _finish(
     store, parts = command.store, len(plan.parts)
 
     def write(name: str, blocks: Iterable[bytes]) -> None:
-        store.create(name, summed(sums, name, blocks))
+        store.create(name, with_checksum(sums, name, blocks))
 
     for side in forms:
-        write(f"{TOKENS}/{side}.lengths", stages.encoded(store, parts, f"{side}.lengths"))
+        write(f"{TOKENS}/{side}.lengths", stages.read_encoded(store, parts, f"{side}.lengths"))
     blocks = (
         np.stack([np.frombuffer(data, np.int32) for data in of_part])
         for of_part in zip(
-            *(stages.encoded(store, parts, f"{side}.lengths") for side in forms), strict=True
+            *(stages.read_encoded(store, parts, f"{side}.lengths") for side in forms), strict=True
         )
     )
     write(f"{TOKENS}/{SUMS}", [ChunkSums.of(ranges, blocks).to_bytes()])
     for side in stages.sides_as_text(plan.recipe):
-        write(f"{side}.jsonl", stages.encoded(store, parts, side))
+        write(f"{side}.jsonl", stages.read_encoded(store, parts, side))
     write(f"{TOKENS}/{ABOUT}", [about])
     learned = json.loads(stages.read(store, stages.VOCABULARIES))
     for name in learned:
         write(name, [stages.read(store, name)])
-    store.create(SUMS_OF_FILES, listed(sums))
+    store.create(SUMS_OF_FILES, sums_file(sums))
     corpora = [
         (corpus.name, stages.fingerprint_of(store, number), corpus.weight)
         for number, corpus in enumerate(plan.recipe.data.train)
@@ -225,7 +225,7 @@ def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:
 def _doubts(plan: DataPlan) -> list[Doubt]:
     """Warnings about the corpora: as ``dragoman train`` finds them, but from the first lines of
     many parts if there are too many parts to read again."""
-    recipe, found = plan.recipe, list[Doubt]()
+    recipe, doubts = plan.recipe, list[Doubt]()
     if len(recipe.spec.texts) < 2:
         return []
     languages = recipe.languages.source, recipe.languages.target
@@ -243,5 +243,5 @@ def _doubts(plan: DataPlan) -> list[Doubt]:
                 [pair for pair, _ in zip(plan.pairs(part), range(_FIRST), strict=False)]
                 for part in some
             ]
-        found += find_doubts(corpus, blocks, languages)
-    return found
+        doubts += find_doubts(corpus, blocks, languages)
+    return doubts

@@ -16,7 +16,7 @@ from dragoman.base.errors import RecipeError, RunError
 from dragoman.cluster.files import File, files_of
 from dragoman.cluster.kinds import KINDS, check_count, cut_together, kind_of
 from dragoman.cluster.plan import VERSION
-from dragoman.cluster.rows import Stretch, decoded, lines_of, place_of
+from dragoman.cluster.rows import Stretch, decode, lines_of, place_of
 from dragoman.data.files import corpora
 from dragoman.data.files.bilingual import jsonl_pairs, tsv_pairs
 from dragoman.data.files.corpora import format_of, read_pairs
@@ -88,13 +88,13 @@ class DataPlan:
         first, count = part.stretches[0].first + 1, 0
         match format_of(corpus):
             case "tsv":
-                found = tsv_pairs(sides[0], corpus, first)
+                pairs = tsv_pairs(sides[0], corpus, first)
             case "jsonl":
-                found = jsonl_pairs(sides[0], corpus, first)
+                pairs = jsonl_pairs(sides[0], corpus, first)
             case _:
                 both = enumerate(zip(*sides, strict=True), start=first)
-                found = (Pair(line, *texts) for line, texts in both)
-        for pair in found:
+                pairs = (Pair(line, *texts) for line, texts in both)
+        for pair in pairs:
             count += 1
             yield pair
         if count != part.stretches[0].lines:
@@ -113,12 +113,12 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
     parts: list[PartOfCorpus] = []
     for number, corpus in enumerate(recipe.data.train):
         next(read_pairs(corpus), None)  # a problem of a file is reported at once
-        found = tuple(kind_of(file)[1] for file in _files(corpus))
-        files.append(found)
+        of_corpus = tuple(kind_of(file)[1] for file in _files(corpus))
+        files.append(of_corpus)
         if format_of(corpus) not in _BY_LINES:
             parts.append(PartOfCorpus(number, ()))
             continue
-        cut = cut_together(found, KINDS["text"], lines)
+        cut = cut_together(of_corpus, KINDS["text"], lines)
         parts += [PartOfCorpus(number, some) for some in cut]
     known = sum(part.stretches[0].lines for part in parts if part.stretches)
     check_count(len(parts), known)
@@ -193,4 +193,4 @@ def _lines(file: File, stretch: Stretch) -> Iterator[str]:
     for number, raw in enumerate(lines_of(file, stretch), start=stretch.first + 1):
         if raw.data is None:
             raise far_too_long(file.place, number, f"{raw.size:,}")
-        yield decoded(raw.data, first=number == 1)
+        yield decode(raw.data, first=number == 1)

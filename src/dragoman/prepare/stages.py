@@ -33,7 +33,7 @@ from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form, Pair
 from dragoman.prepare.data_plan import DataPlan, check_versions
 from dragoman.runs.corpora import lines_of_text, moses_of, sides_of_vocabularies
-from dragoman.runs.prepared import TOKENS, summed
+from dragoman.runs.prepared import TOKENS, with_checksum
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import load_forms
 from dragoman.stores.store import BLOCK, Content, Store, StoreError
@@ -87,7 +87,7 @@ class PlanStage(Work):
         """The tools that a worker needs for all its parts."""
         return None
 
-    def begun(self) -> tuple[Any, Way, str]:
+    def begin(self) -> tuple[Any, Way, str]:
         check_versions(self.plan, self.to)
         return self.tools(), Way(), self.folder
 
@@ -120,8 +120,8 @@ class Fingerprints(PlanStage):
         return 0
 
     def result(self, number: int, tools: None) -> Mapping[str, Content]:
-        found = corpus_fingerprint(self.plan.recipe.data.train[number])
-        return {self.name(number): found.encode()}
+        fingerprint = corpus_fingerprint(self.plan.recipe.data.train[number])
+        return {self.name(number): fingerprint.encode()}
 
 
 class PartReading(PlanStage):
@@ -137,13 +137,13 @@ class PartReading(PlanStage):
         name = self.plan.names[self.plan.parts[number].corpus]
         pairs = list(cleaner.some_pairs(self.plan.pairs(number), name))
         hashes = np.fromiter(map(pair_hash, pairs), np.uint64, len(pairs))
-        found: dict[str, Content] = {object_name(READ, number, "pairs"): written(pairs)}
+        objects: dict[str, Content] = {object_name(READ, number, "pairs"): encode_pairs(pairs)}
         prepared = moses_of(recipe)
         if prepared is not None:
-            found[object_name(READ, number, MOSES)] = written([*map(prepared, pairs)])
-        found[object_name(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
-        found[self.name(number)] = by_range(hashes, self.plan.partitions)
-        return found
+            objects[object_name(READ, number, MOSES)] = encode_pairs([*map(prepared, pairs)])
+        objects[object_name(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
+        objects[self.name(number)] = by_range(hashes, self.plan.partitions)
+        return objects
 
 
 class Duplicates(PlanStage):
@@ -165,31 +165,31 @@ class Duplicates(PlanStage):
     def result(self, number: int, tools: None) -> Mapping[str, Content]:
         parts = len(self.plan.parts)
         names = (object_name(READ, part, PartReading.last) for part in range(parts))
-        found = [one_of(self.store, name, number, self.parts, _HASH) for name in names]
-        every = np.concatenate([of_part["hash"] for of_part in found])
+        from_parts = [one_of(self.store, name, number, self.parts, _HASH) for name in names]
+        every = np.concatenate([of_part["hash"] for of_part in from_parts])
         _, first = np.unique(every, return_index=True)  # the first of equal hashes
         again = np.ones(len(every), np.bool_)
         again[first] = False
-        by_part = np.split(again, np.cumsum([*map(len, found)])[:-1])
-        places = [of_part["place"][some] for of_part, some in zip(found, by_part, strict=True)]
-        return {self.name(number): joined(places)}
+        by_part = np.split(again, np.cumsum([*map(len, from_parts)])[:-1])
+        places = [of_part["place"][some] for of_part, some in zip(from_parts, by_part, strict=True)]
+        return {self.name(number): join_arrays(places)}
 
 
 def by_range(hashes: npt.NDArray[np.uint64], ranges: int) -> bytes:
     """Hashes grouped by range, each with its place."""
-    found = np.empty(len(hashes), _HASH)
-    found["hash"], found["place"] = hashes, np.arange(len(hashes))
-    return joined([found[hashes % np.uint64(ranges) == number] for number in range(ranges)])
+    table = np.empty(len(hashes), _HASH)
+    table["hash"], table["place"] = hashes, np.arange(len(hashes))
+    return join_arrays([table[hashes % np.uint64(ranges) == number] for number in range(ranges)])
 
 
-def joined(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
+def join_arrays(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
     """Several arrays as bytes: the offsets of their ends, from 0, and then their values."""
     offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
     return offsets.tobytes() + b"".join(array.tobytes() for array in arrays)
 
 
 def one_of(store: Store, name: str, number: int, of: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Read one of the arrays that ``joined`` wrote. ``of``: their number."""
+    """Read one of the arrays that ``join_arrays`` wrote. ``of``: their number."""
     first, last = np.frombuffer(read_range(store, name, 8 * number, 16), np.int64).tolist()
     start = 8 * (of + 1) + kind.itemsize * first
     return np.frombuffer(read_range(store, name, start, kind.itemsize * (last - first)), kind)
@@ -216,25 +216,25 @@ def fingerprint_of(store: Store, corpus: int) -> str:
     return read(store, object_name(FINGERPRINTS, corpus, "txt")).decode()
 
 
-def written(pairs: list[Pair]) -> bytes:
+def encode_pairs(pairs: list[Pair]) -> bytes:
     """Encode pairs as JSON Lines, for ``read_examples``."""
     lines = [json.dumps(list(pair), ensure_ascii=False) for pair in pairs]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
 
 def read_examples(data: bytes) -> Iterator[Pair]:
-    """Yield the pairs that ``written`` encoded."""
+    """Yield the pairs that ``encode_pairs`` encoded."""
     for line in data.decode("utf-8", "surrogatepass").split("\n")[:-1]:
         yield Pair(*json.loads(line))
 
 
 def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
     """The places of the duplicates among the examples of a part, in order."""
-    found = [
+    places = [
         one_of(store, object_name(DUPLICATES, number, "places"), part, len(plan.parts), _PLACE)
         for number in range(plan.partitions)
     ]
-    return np.sort(np.concatenate([np.empty(0, _PLACE), *found]))
+    return np.sort(np.concatenate([np.empty(0, _PLACE), *places]))
 
 
 def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
@@ -242,7 +242,7 @@ def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
     return list(read_examples(read(store, object_name(READ, part, ending))))
 
 
-def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
+def dedupe(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
     """The examples of a part without duplicates: the side of the split, the example as read, and
     the example as learned, which differs only if Moses prepares it."""
     again = set(duplicates_of(store, plan, part).tolist())
@@ -259,15 +259,15 @@ class Lines(PlanStage):
     folder = LINES
 
     def result(self, number: int, tools: None) -> Mapping[str, Content]:
-        pairs = [pair for side, _, pair in kept(self.store, self.plan, number) if side == "train"]
-        found: dict[str, Content] = {}
+        pairs = [pair for side, _, pair in dedupe(self.store, self.plan, number) if side == "train"]
+        objects: dict[str, Content] = {}
         for name, sides in sides_of_vocabularies(self.plan.recipe).items():
             texts = (getattr(pair, side) for pair in pairs for side in sides)
             # Only a line feed ends a line here; no line contains one.
             lines = "".join(f"{line}\n" for text in texts for line in lines_of_text(text))
-            found[object_name(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
-        found[self.name(number)] = b"{}"
-        return found
+            objects[object_name(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
+        objects[self.name(number)] = b"{}"
+        return objects
 
 
 class Encoding(PlanStage):
@@ -281,11 +281,11 @@ class Encoding(PlanStage):
     def result(self, number: int, tools: Forms) -> Mapping[str, Content]:
         by_side: dict[str, list[Pair]] = {"train": [], "dev": [], "test": []}
         pairs: list[Pair] = []
-        for stands, pair, learned in kept(self.store, self.plan, number):
+        for stands, pair, learned in dedupe(self.store, self.plan, number):
             by_side[stands].append(pair)
             if stands == "train":
                 pairs.append(learned)
-        found: dict[str, Content] = {}
+        objects: dict[str, Content] = {}
         for side, form in tools.items():
             raws = [getattr(pair, side) for pair in pairs]
             encoded = [
@@ -302,12 +302,12 @@ class Encoding(PlanStage):
                 "text-lengths": np.array([*map(len, texts)], np.int64).tobytes(),
             }
             for what, content in contents.items():
-                found[object_name(ENCODED, number, f"{side}.{what}")] = content
+                objects[object_name(ENCODED, number, f"{side}.{what}")] = content
         for side in sides_as_text(self.plan.recipe):
-            found[object_name(ENCODED, number, side)] = written(by_side[side])
+            objects[object_name(ENCODED, number, side)] = encode_pairs(by_side[side])
         counts = {side: len(of_side) for side, of_side in by_side.items()}
-        found[self.name(number)] = json.dumps(counts).encode()
-        return found
+        objects[self.name(number)] = json.dumps(counts).encode()
+        return objects
 
 
 def sides_as_text(recipe: Recipe) -> tuple[str, ...]:
@@ -341,7 +341,7 @@ class Shards(PlanStage):
 
     def result(self, number: int, tools: None) -> Mapping[str, Content]:
         spans = spans_of(self.counts, number * self.size, self.lines(number))
-        found: dict[str, Content] = {}
+        objects: dict[str, Content] = {}
         sums: dict[str, str] = {}
         for side, kind in self.types:
             name = f"{TOKENS}/{number:05}.{side}"
@@ -350,20 +350,20 @@ class Shards(PlanStage):
                 ("text", "text-offsets", "text-lengths", np.int64, 1),
             ):
                 names = (_of(part, side, lengths) for part, _, _ in spans)
-                sizes = [np.frombuffer(read(self.store, one), stored) for one in names]
+                sizes = [np.frombuffer(read(self.store, item), stored) for item in names]
                 blocks = _values(self.store, side, values, width, spans, sizes)
                 for file, content in ((values, blocks), (offsets, [_offsets(spans, sizes)])):
-                    found[f"{name}.{file}"] = summed(sums, f"{name}.{file}", content)
+                    objects[f"{name}.{file}"] = with_checksum(sums, f"{name}.{file}", content)
         # A generator, because the sums are known only after the other files were written.
-        found[self.name(number)] = (json.dumps(one).encode() for one in [sums])
-        return found
+        objects[self.name(number)] = (json.dumps(done).encode() for done in [sums])
+        return objects
 
     def sums(self) -> dict[str, str]:
         """The checksums of the files of all shards, which are complete."""
-        found: dict[str, str] = {}
+        sums: dict[str, str] = {}
         for number in range(self.parts):
-            found |= json.loads(read(self.store, self.name(number)))
-        return found
+            sums |= json.loads(read(self.store, self.name(number)))
+        return sums
 
 
 Span = tuple[int, int, int]
@@ -372,13 +372,13 @@ Span = tuple[int, int, int]
 
 def spans_of(counts: Sequence[int], first: int, examples: int) -> list[Span]:
     """The spans of consecutive examples, counted over all parts."""
-    found, before, last = [], 0, first + examples
+    spans, before, last = [], 0, first + examples
     for part, count in enumerate(counts):
         begin, end = max(first - before, 0), min(last - before, count)
         if begin < end:
-            found.append((part, begin, end))
+            spans.append((part, begin, end))
         before += count
-    return found
+    return spans
 
 
 def _values(
@@ -392,15 +392,15 @@ def _values(
 
 
 def _offsets(spans: Sequence[Span], sizes: Sequence[Any]) -> bytes:
-    found = [of_part[first:last] for (_, first, last), of_part in zip(spans, sizes, strict=True)]
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(found))]).tobytes()
+    within = [of_part[first:last] for (_, first, last), of_part in zip(spans, sizes, strict=True)]
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(within))]).tobytes()
 
 
 def _of(part: int, side: str, what: str) -> str:
     return object_name(ENCODED, part, f"{side}.{what}")
 
 
-def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
+def read_encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
     """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
     ``sides_as_text``, or the number of examples of each side of the split (``Encoding.last``)."""
     for part in range(parts):

@@ -80,7 +80,7 @@ class EvaluationSet:
             target = str(references[0])
             corpus = CorpusSettings(source=str(source), target=target, format="lines")
         else:
-            learned = next((one for one in run.recipe.data.train if one.target is None), None)
+            learned = next((text for text in run.recipe.data.train if text.target is None), None)
             places = {} if learned is None else learned.model_dump(include=_PLACES)
             corpus = CorpusSettings(source=str(source), **places)
         holds = run.recipe.source.holds(with_texts=bool(references))

@@ -196,7 +196,7 @@ def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
         return {}
     try:
         content: dict[str, Any] = read_json(path)
-        validated(content, what, str(path))
+        validate(content, what, str(path))
         return content
     except RunError as error:
         raise RunError(
@@ -224,16 +224,16 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
-            validated({"record": record}, _LineNote, where)
+            validate({"record": record}, _LineNote, where)
             yield record
 
 
 def read_stored(path: Path, what: type[Model]) -> Model:
     """Read a JSON file as a ``what``. Errors: ``RunError`` if the file is damaged."""
-    return validated(read_json(path), what, str(path))
+    return validate(read_json(path), what, str(path))
 
 
-def validated(content: Any, what: type[Model], where: str) -> Model:
+def validate(content: Any, what: type[Model], where: str) -> Model:
     """Check the content of a JSON file, which messages call ``where``. Errors: ``RunError`` if it
     is damaged."""
     try:

@@ -74,8 +74,8 @@ class Learned:
             side = "source" if "source" in self.hashes else "target"
             return _find([pair.source or pair.target for pair in pairs], self.hashes.get(side))
         return [
-            any(found)
-            for found in zip(
+            any(answers)
+            for answers in zip(
                 *(
                     _find_in_lines([getattr(pair, side) for pair in pairs], hashes)
                     for side in ("source", "target")
@@ -102,16 +102,16 @@ def _find(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[b
     if hashes is None:
         return [False] * len(texts)
     wanted = np.array([hash_of(text) for text in texts], np.uint64)
-    found: list[bool] = np.isin(wanted, hashes).tolist()
-    return found
+    matches: list[bool] = np.isin(wanted, hashes).tolist()
+    return matches
 
 
 def _find_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
     """For each text: True if it, or half of its lines, was learned. A base may have read other
     pieces of the same text: lines, passages, documents."""
     lines = [_lines(text) for text in texts]
-    found = iter(_find(list(chain.from_iterable(lines)), hashes))
-    seen = [[next(found) for _ in of_text] for of_text in lines]
+    matches = iter(_find(list(chain.from_iterable(lines)), hashes))
+    seen = [[next(matches) for _ in of_text] for of_text in lines]
     whole = _find(texts, hashes)
     return [
         bool(of_text) and (known or 2 * sum(of_text) >= len(of_text))
@@ -130,21 +130,21 @@ class _Watch:
         self._recipe = recipe
         # Of files what they hold is known.
         sides = (side for side in recipe.spec.sides if side in ("source", *recipe.spec.texts))
-        self._found = {side: array("Q") for side in sides}
+        self._hashes = {side: array("Q") for side in sides}
 
     def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         for pair in texts_of(self._recipe, pairs):
-            for side, found in self._found.items():
+            for side, values in self._hashes.items():
                 text = getattr(pair, side)
-                found.append(hash_of(text))
+                values.append(hash_of(text))
                 if "\n" in text:
-                    found.extend(map(hash_of, _lines(text)))
+                    values.extend(map(hash_of, _lines(text)))
             yield pair
 
     def hashes(self) -> Hashes:
         return {
-            side: np.unique(np.frombuffer(found, np.uint64)) if found else np.empty(0, np.uint64)
-            for side, found in self._found.items()
+            side: np.unique(np.frombuffer(values, np.uint64)) if values else np.empty(0, np.uint64)
+            for side, values in self._hashes.items()
         }
 
 
@@ -159,7 +159,7 @@ def record_learned(
     warnings = []
     if recipe.data.embedded is None:
         seen = find_overlaps(*_comparable(recipe, train, held))
-        warnings = [words for name, found in seen.items() if (words := found.summary(name))]
+        warnings = [words for name, overlaps in seen.items() if (words := overlaps.summary(name))]
     else:  # disjoint by construction
         for _ in train:
             pass
@@ -167,7 +167,7 @@ def record_learned(
     notes: dict[str, Any] = {}
     if start_from is not None:
         notes[BASES] = _take_over(start_from, take, folder)
-        for learned in learned_before(folder, notes[BASES]):
+        for learned in texts_of_bases(folder, notes[BASES]):
             for side, pairs in held.items():
                 count = sum(learned.has(pairs))
                 if pairs and (count or learned.unknown):
@@ -193,13 +193,13 @@ def _comparable(
     """The texts of examples that count as overlap. Shared labels do not, and neither does a number
     that is read from several recordings or pictures."""
 
-    def counted(pair: Pair) -> Pair:
+    def as_compared(pair: Pair) -> Pair:
         pair = recipe.spec.for_overlap(pair)
         if recipe.spec.reads_files and pair.source and not _LETTER.search(pair.target):
             return pair._replace(target=pair.source)
         return pair
 
-    return map(counted, train), {name: list(map(counted, held[name])) for name in held}
+    return map(as_compared, train), {name: list(map(as_compared, held[name])) for name in held}
 
 
 def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
@@ -210,30 +210,30 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
         "weights": base.weights_hash,
         "part": take,
         "corpora": [
-            {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
+            {"name": entry["name"], "sha256": entry["sha256"]} for entry in notes.get("corpora", [])
         ],
     }
     known = notes.get(BASES, [])
-    before = zip(known, learned_before(base.folder, known), strict=True)
-    bases = [(own, learned_itself(base)), *before]
+    before = zip(known, texts_of_bases(base.folder, known), strict=True)
+    bases = [(own, texts_of_run(base)), *before]
     for number, (note, learned) in enumerate(bases, 1):
         note["unknown"] = learned.unknown
         _save(folder, number, learned.hashes)
     return [note for note, _ in bases]
 
 
-def learned_itself(run: Run) -> Learned:
+def texts_of_run(run: Run) -> Learned:
     """The texts from which a run itself has learned, without those of its bases."""
-    return _learned(run.folder, 0, {})
+    return _load_learned(run.folder, 0, {})
 
 
-def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
+def texts_of_bases(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
     """Yields the texts of each base of the run in ``folder``, by its notes."""
     for number, note in enumerate(bases, 1):
-        yield _learned(folder, number, note)
+        yield _load_learned(folder, number, note)
 
 
-def _learned(folder: Path, number: int, note: Mapping[str, Any]) -> Learned:
+def _load_learned(folder: Path, number: int, note: Mapping[str, Any]) -> Learned:
     """``number``: that of the hashes; ``note``: on the base, empty for the run itself."""
     hashes, unknown = dict[str, npt.NDArray[np.uint64]](), note.get("unknown", "")
     try:
@@ -251,15 +251,15 @@ def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     noun = run.recipe.source.raws.removesuffix("s")
     of = plural(len(pairs), f"test {noun}")
     pairs = list(texts_of(run.recipe, pairs))
-    before = learned_before(run.folder, run.notes().get(BASES, []))
+    before = texts_of_bases(run.folder, run.notes().get(BASES, []))
     kept = (run.folder / _FOLDER).is_dir()  # else compare says that it is not known
-    for learned in chain([learned_itself(run)] if kept else [], before):
+    for learned in chain([texts_of_run(run)] if kept else [], before):
         count = sum(learned.has(pairs))
         if count or learned.unknown:
             logger.warning("warning: %s", learned.summary(run.folder.name, count, of))
 
 
-def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
+def watch_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
     """``texts`` as they are, then what ``warn_of_learned`` says of them."""
     pairs = []
     for number, text in enumerate(texts, 1):
@@ -270,9 +270,9 @@ def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
 
 def _save(folder: Path, number: int, hashes: Hashes) -> None:
     (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
-    for side, found in hashes.items():
+    for side, values in hashes.items():
         with replacing_file(folder / _FOLDER / f"{number}-{side}") as path:
-            path.write_bytes(found.astype("<u8").tobytes())
+            path.write_bytes(values.astype("<u8").tobytes())
 
 
 def _load(folder: Path, number: int) -> Hashes:

@@ -16,7 +16,7 @@ LOCK = ".lock"
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Keep other processes from changing ``folder``, which is made if it is not there.
 
     The lock goes with its process, however that ends. Raises RunError when another process holds

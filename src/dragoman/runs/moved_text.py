@@ -27,7 +27,7 @@ def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
         if not path.exists():
             raise RunError(f"--text {path} does not exist")
     notes, data = run.notes(), run.recipe.data
-    begun = [one["sha256"] for one in notes.get("corpora", [])]
+    begun = [corpus["sha256"] for corpus in notes.get("corpora", [])]
     held = notes.get("held_out", {})
     old = data.old or OldText()
     corpora = [*data.train, *old.train]
@@ -62,7 +62,7 @@ def _find(
         if (path := getattr(corpus, key)) is not None and not Path(path).exists()
     }
     places = {key: _places(path, files, run.folder) for key, path in missing.items()}
-    unknown = [missing[key].name for key, found in places.items() if not found]
+    unknown = [missing[key].name for key, paths in places.items() if not paths]
     if files and unknown:
         raise RunError(
             f"{run.folder} was begun with {' and '.join(unknown)}, but --text has no file of "
@@ -70,7 +70,7 @@ def _find(
         )
     if not missing or unknown:
         return corpus
-    named = {key: str(found[0]) for key, found in places.items()}
+    named = {key: str(paths[0]) for key, paths in places.items()}
     if not begun:
         raise RunError(
             f"it is not known whether {run.folder} was trained on {' and '.join(named.values())}, "
@@ -96,9 +96,9 @@ def _find(
 def _places(path: Path, given: Sequence[Path], folder: Path) -> list[Path]:
     """The places where ``path`` may be now: given files of its name, then files in a folder below
     as many of its own folders as possible, so that ``dev/my.en`` is not ``my.en``."""
-    named = [one for one in given if one.name == path.name]
-    folders = [one for one in [*given, folder] if one.is_dir()]
+    named = [place for place in given if place.name == path.name]
+    folders = [place for place in [*given, folder] if place.is_dir()]
     below = [Path(*path.parts[n:]) for n in range(1, len(path.parts))]
-    inside = (one / tail for one in folders for tail in below)
-    found = (one.resolve() for one in chain(named, inside) if one.exists())
-    return list(dict.fromkeys(found))
+    inside = (place / tail for place in folders for tail in below)
+    existing = (place.resolve() for place in chain(named, inside) if place.exists())
+    return list(dict.fromkeys(existing))

@@ -78,9 +78,9 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     corpora = fingerprints(recipe)
     key = key_of(recipe, sides, corpora)
     store = _open_or_build_store(recipe, sides, key, run_folder, say)
-    dev, test = held_out(recipe, "dev"), held_out(recipe, "test")
+    dev, test = side_pairs(recipe, "dev"), side_pairs(recipe, "test")
     if (of_old_text := recipe.of_old_text) is not None:
-        dev += _as_many(held_out(of_old_text, "dev"), len(dev))
+        dev += _as_many(side_pairs(of_old_text, "dev"), len(dev))
     notes = {
         **store.notes,
         "corpora": [
@@ -93,15 +93,15 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     two_texts = len(recipe.spec.texts) > 1
     if two_texts and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _share_of_several_sentences(store, recipe.languages.source)
-    if two_texts and (found := _length_ratio(store)):
-        notes[LENGTHS] = found.to_dict()
+    if two_texts and (ratio := _length_ratio(store)):
+        notes[LENGTHS] = ratio.to_dict()
         if forms.source.spaced and not recipe.data.moses:
             notes[LONGEST_WORDS] = _longest_words(store)
     _say_dropped(store.notes.get("cleaning", {}), recipe.spec.noun, say)
     if (groups := _groups(recipe)) is not None:
         notes["groups"] = groups
-        told = plural(groups["count"], "group")
-        say(f"{told} by {groups['by']}; each is in only one part of the split")
+        amount = plural(groups["count"], "group")
+        say(f"{amount} by {groups['by']}; each is in only one part of the split")
     read = plural(len(store), recipe.spec.noun.removesuffix("s"))
     say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
@@ -268,8 +268,8 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
 
 def _programs(recipe: Recipe) -> str:
     """The speech programs that this machine has."""
-    found = {one.program for one in synthetic_voices.voices(recipe.languages.spoken)}
-    return " and ".join(sorted(found))
+    programs = {voice.program for voice in synthetic_voices.voices(recipe.languages.spoken)}
+    return " and ".join(sorted(programs))
 
 
 def training_key(run: Run) -> str:
@@ -303,7 +303,7 @@ def _moses_fingerprint(recipe: Recipe) -> list[str]:
     return parts
 
 
-def held_out(recipe: Recipe, side: str) -> list[Pair]:
+def side_pairs(recipe: Recipe, side: str) -> list[Pair]:
     """The pairs of "dev" or "test", prepared by Moses if the recipe says so."""
     return list(chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, side)))
 
@@ -319,13 +319,13 @@ def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
         return [(recipe.data.embedded, f"embedded {recipe.spec.embedded_fingerprint()}", 1.0)]
     if recipe.data.prepared is not None:
         return read_prepared(recipe.data.prepared).corpora
-    found = [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
+    corpora = [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
     if (of_old_text := recipe.of_old_text) is not None:
-        found += fingerprints(of_old_text)
+        corpora += fingerprints(of_old_text)
     if times := recipe.data.synthetic_voices:
-        told = synthetic_voices.fingerprint(recipe.languages.spoken, times)
-        found.append((SYNTHETIC_VOICES, told, 1.0))
-    return found
+        fingerprint = synthetic_voices.fingerprint(recipe.languages.spoken, times)
+        corpora.append((SYNTHETIC_VOICES, fingerprint, 1.0))
+    return corpora
 
 
 def _held_fingerprints(recipe: Recipe) -> dict[str, str]:

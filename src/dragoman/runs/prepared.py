@@ -42,7 +42,7 @@ from dragoman.data.store_writer import alone
 from dragoman.forms.form import Pair
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
-from dragoman.stores.opened import is_remote, opened, whole_address
+from dragoman.stores.opened import is_remote, open_store, whole_address
 from dragoman.stores.store import Stat, Store
 
 logger = logging.getLogger("dragoman")
@@ -78,7 +78,7 @@ class PreparedFile(BaseModel):
 
 def is_prepared(path: str | os.PathLike[str]) -> bool:
     """True for such a folder, also while it is being prepared, and for any address."""
-    return is_remote(path) or any((Path(path) / one).exists() for one in (FILE, BEGUN))
+    return is_remote(path) or any((Path(path) / name).exists() for name in (FILE, BEGUN))
 
 
 def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
@@ -153,7 +153,7 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
     if side == "train" and not recipe.data.moses:
         store = _open_store(recipe)
         for example in range(len(store)):
-            texts = {one: store.text(one, example) for one in store.lengths}
+            texts = {name: store.text(name, example) for name in store.lengths}
             yield Pair(example + 1, texts.get("source", ""), texts.get("target", ""))
         return
     path = prepared / f"{side}.jsonl"
@@ -189,7 +189,7 @@ def local_folder(place: str | os.PathLike[str]) -> Path:
     if not is_remote(place):
         return Path(place)
     address = whole_address(str(place))
-    store = opened(address)
+    store = open_store(address)
     stat = store.stat(FILE)
     if stat is None:
         raise _not_prepared_error(place)
@@ -204,7 +204,7 @@ def local_folder(place: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def summed(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+def with_checksum(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     """The blocks of a file as they are; once all were taken, its checksum is in ``sums``."""
     digest = hashlib.sha256()
     for block in blocks:
@@ -213,7 +213,7 @@ def summed(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator
     sums[name] = digest.hexdigest()
 
 
-def listed(sums: dict[str, str]) -> bytes:
+def sums_file(sums: dict[str, str]) -> bytes:
     """The content of ``SHA256SUMS`` for these hashes."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
@@ -226,9 +226,9 @@ def _fetch(store: Store, folder: Path) -> None:
     data = store.content(SUMS_OF_FILES)
     if data is None:
         raise RunError(f"{place} is missing. Prepare the text again, in another folder")
-    found = [_LINE.fullmatch(line) for line in data.decode(errors="replace").splitlines()]
-    sums = {one[2]: one[1] for one in found if one is not None}
-    if not found or None in found:
+    matches = [_LINE.fullmatch(line) for line in data.decode(errors="replace").splitlines()]
+    sums = {match[2]: match[1] for match in matches if match is not None}
+    if not matches or None in matches:
         raise DataError(f"{place} is damaged. Prepare the text again, in another folder")
     missing = [name for name in sums if not (folder / name).is_file()]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -243,8 +243,8 @@ def _fetch(store: Store, folder: Path) -> None:
             for name, stat in stats.items()
         ]
         try:
-            for number, one in enumerate(as_completed(coming), 1):
-                one.result()
+            for number, future in enumerate(as_completed(coming), 1):
+                future.result()
                 if time.monotonic() - last_report >= _EVERY:
                     last_report = time.monotonic()
                     logger.info("fetching %s: %s of %s", store.address, f"{number:,}", what)
@@ -276,7 +276,7 @@ def _fetch_file(store: Store, path: Path, name: str, stat: Stat, expected: str) 
     sums: dict[str, str] = {}
     with replacing_file(path) as temporary:
         with temporary.open("wb") as file:
-            file.writelines(summed(sums, name, store.blocks(name, stat)))
+            file.writelines(with_checksum(sums, name, store.blocks(name, stat)))
         if sums[name] != expected:
             raise DataError(
                 f"{store.place(name)} is damaged: it has the SHA-256 {sums[name]} instead of "

@@ -104,8 +104,8 @@ class Run:
         path = Path(folder)
         if path.is_file():
             is_of_run = (path.parent / RECIPE).is_file()
-            told = f"such as {path.parent}" if is_of_run else "which dragoman train or demo creates"
-            raise RunError(f"{path} is a file; a run is a folder, {told}")
+            hint = f"such as {path.parent}" if is_of_run else "which dragoman train or demo creates"
+            raise RunError(f"{path} is a file; a run is a folder, {hint}")
         if not path.is_dir():
             raise RunError(f"there is no run folder {path}. Create one with dragoman train or demo")
         if not (path / RECIPE).is_file():
@@ -134,7 +134,7 @@ class Run:
         verb, rest = self.task.verbs[0]
         return f"dragoman {verb} {self.quoted} {rest}"
 
-    def opened(self, settings: Any = None, ensemble: Sequence[Run] = ()) -> Any:
+    def open_predictor(self, settings: Any = None, ensemble: Sequence[Run] = ()) -> Any:
         """Ready to be asked, as ``catalogue.Run`` has it: see ``Runtime.open``."""
         raise NotImplementedError
 
@@ -299,8 +299,8 @@ class Run:
     def longest_words(self) -> int | None:
         """Words that all but one in a thousand of its training sources have at most; None where
         that was not written down. Errors: ``RunError`` if damaged."""
-        found: int | None = self.notes().get(LONGEST_WORDS)
-        return found
+        words: int | None = self.notes().get(LONGEST_WORDS)
+        return words
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """Yields the records of training, update by update."""
@@ -327,14 +327,14 @@ class Run:
         """The forms of both sides. Errors: as ``source``."""
         return load_forms(self.recipe, self.folder)
 
-    def tagged(self, given: str | None) -> Self:
+    def with_tag(self, given: str | None) -> Self:
         """Return the run with another tag of a target language (``languages.tag``), which is given
         as it is or by the code of its language; the same run for None. Errors: ``RunError``."""
         if given is None:
             return self
         tag = self.forms.tag_meant(given)
         named = {"tag": tag, "target": shortest_code(tag)}
-        run = type(self)(self.folder, self.recipe.updated(languages=named))
+        run = type(self)(self.folder, self.recipe.override(languages=named))
         run.forms = self.forms.with_tag(tag)
         return run
 
@@ -381,11 +381,11 @@ def load_shortlist(run: Run) -> Shortlist:
     """
     path = run.folder / SHORTLIST
     target = run.target_text
-    found = Shortlist.load(path, run.weights_hash, run.source_text.size, target.size, target.eos)
-    if found is None:
+    learned = Shortlist.load(path, run.weights_hash, run.source_text.size, target.size, target.eos)
+    if learned is None:
         what = "is for other weights" if path.exists() else "does not exist"
         raise RunError(f"{path} {what}. Learn one with: dragoman shortlist {run.folder}")
-    return found
+    return learned
 
 
 def vocabulary_name(recipe: Recipe, side: str) -> str:

@@ -49,10 +49,10 @@ def _root_folder() -> Path:
 
 def _find_doubt(folder: Path) -> str | None:
     """The reason not to trust a folder; None if only this user can have written to it."""
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
         return f"{folder} belongs to another user. Set your own: DRAGOMAN_CACHE=FOLDER"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"others may write to {folder}. Correct it with: chmod go-w {folder}"
     for above in folder.resolve().parents:
         mode = above.stat().st_mode

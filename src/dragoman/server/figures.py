@@ -210,7 +210,7 @@ class FigureMaker:
             # The run's own example would be a file of the machine on which it was trained.
             own = "" if self._takes_files else None
             subject = Subject.open(self._run, sentence or own, precision=self._precision)
-        tokens = len(subject.predictor.given_ids(subject.sentence)) if subject.sentence else 0
+        tokens = len(subject.predictor.ids_to_show(subject.sentence)) if subject.sentence else 0
         if tokens > MAX_SENTENCE:
             raise Refusal(
                 "too_long_for_figure",

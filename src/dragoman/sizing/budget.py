@@ -23,7 +23,7 @@ from dragoman.models.interface import writing
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.minutes import min_tokens
-from dragoman.sizing.size import Size, learned_by, settings_of
+from dragoman.sizing.size import Size, settings_of, size_for
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.fastest_way import measure_throughput
 from dragoman.training.losses.objectives import next_token
@@ -73,16 +73,16 @@ def size_in(
     fitted = smaller_updates(size, tokens, reads=task.reads)
     if fitted == rows[0]:
         return fitted
-    told = f"chosen for {plural(minutes, 'minute')}: {_written(fitted, task)}. "
+    message = f"chosen for {plural(minutes, 'minute')}: {_describe(fitted, task)}. "
     if size == rows[0]:
-        told += f"Without a limit, updates have {size.tokens_per_update:,} tokens"
+        message += f"Without a limit, updates have {size.tokens_per_update:,} tokens"
     else:
-        told += (
-            f"This text is enough for a larger model: {_written(rows[0], task)}, which learns "
+        message += (
+            f"This text is enough for a larger model: {_describe(rows[0], task)}, which learns "
             f"more, takes about --minutes {math.ceil(whole)} or more"
         )
-        told += "" if tokens >= enough else ". Even this model will learn little"
-    say(told)
+        message += "" if tokens >= enough else ". Even this model will learn little"
+    say(message)
     return fitted
 
 
@@ -107,7 +107,7 @@ def smaller_updates(size: Size, tokens: float, *, reads: bool = True) -> Size:
     )
 
 
-def _written(size: Size, task: Spec) -> str:
+def _describe(size: Size, task: Spec) -> str:
     """The size in words."""
     layers = f"{size.layers}+{size.layers}" if task.reads else f"{size.layers}"
     parts = f"width {size.model_dim}, {layers} layers"
@@ -122,7 +122,7 @@ def _sentences(size: Size, device: str) -> int:
 
 def tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Target tokens per second when this machine trains a model of this size."""
-    device, size = own_device(), learned_by(family, size)
+    device, size = own_device(), size_for(family, size)
     shape = settings_of(family, task, size)
     model = writing(new_network(shape, size.vocabulary, size.vocabulary))
     draw = torch.Generator().manual_seed(0)

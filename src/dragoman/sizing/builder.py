@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.task import ModelPart, Side
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
@@ -31,9 +31,9 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.recipe.spec import Spec
-from dragoman.sizing.languages import given_language, known_of
+from dragoman.sizing.languages import fill_unknown, given_language
 from dragoman.sizing.options import TrainOptions, absolute
-from dragoman.sizing.size import DEFAULT, Size, check_family, learned_by, row_of, shape_of
+from dragoman.sizing.size import DEFAULT, Size, check_family, row_of, shape_of, size_for
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.sources.shared.settings import RowsSource
 
@@ -270,7 +270,7 @@ class RecipeBuilder(ABC):
         family = self.options.model or DEFAULT
         return {
             "model": shape_of(family, self.task)(row),
-            "training": learned_by(family, row).training(),
+            "training": size_for(family, row).training(),
         }
 
     @abstractmethod
@@ -288,7 +288,7 @@ class RecipeBuilder(ABC):
         fit them.
         """
         corpus, languages = self.corpus(), self.languages()
-        held = self.held(corpus)
+        held = self.test_corpora(corpus)
         seen = self.look(corpus)
         known = self._languages(languages, seen)
         data = self.data(corpus, seen, held)
@@ -303,7 +303,7 @@ class RecipeBuilder(ABC):
             from_row["text"] = {"vocabulary": row.vocabulary}
         if seen.source is not None:
             from_row["source"] = seen.source.model_dump()
-        values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
+        values = merge(merge({**about, "task": self.task.name}, from_row), self.adds(row, seen))
         return _count_out(self.recipes.parse(values), seen), row.epochs
 
     def old_text(self, amount: float) -> OldText:
@@ -359,11 +359,11 @@ class RecipeBuilder(ABC):
         """The section ``languages``; unknown ones are detected, or taken from the base."""
         if "und" not in languages.values():
             return languages
-        told = language_of(seen.texts)
-        known = {side: told if code == "und" else code for side, code in languages.items()}
-        return known if self.base is None else known_of(known, self.base.languages)
+        detected = language_of(seen.texts)
+        known = {side: detected if code == "und" else code for side, code in languages.items()}
+        return known if self.base is None else fill_unknown(known, self.base.languages)
 
-    def held(self, train: CorpusSettings) -> dict[str, CorpusSettings]:
+    def test_corpora(self, train: CorpusSettings) -> dict[str, CorpusSettings]:
         """The corpora of ``--dev`` and ``--test``, if they are named: one file in the format of the
         training file, or two files.
 
@@ -390,7 +390,7 @@ class RecipeBuilder(ABC):
             held[side] = corpus
         return held
 
-    def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
+    def with_start(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
         """The recipe with the start of its training: from a part of a run, from a whole run, which
         it fine-tunes, or from random weights. Fine-tuning is gentle unless the base sets the length
         (``epochs`` is None)."""
@@ -419,9 +419,9 @@ class HeadBuilder(RecipeBuilder):
     def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
         return (plain(pair.target),)
 
-    def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
+    def with_start(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
         """The recipe with its start, named by both: a run is useful for any labels."""
-        begun, _ = super().begun(recipe, None)
+        begun, _ = super().with_start(recipe, None)
         if self.learned is None:
             return recipe, epochs
         begun = begun.model_copy(update={"name": f"{recipe.name}-from-{self.learned.name}"})
@@ -439,13 +439,13 @@ def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[s
         )
 
 
-def checked_corpus(about: Mapping[str, Any], option: str, value: str | None) -> CorpusSettings:
+def make_corpus(about: Mapping[str, Any], option: str, value: str | None) -> CorpusSettings:
     """Make a corpus with the value of an option. Errors: ``RecipeError`` for a wrong value."""
     try:
         return CorpusSettings.model_validate(about)
     except ValidationError as error:
         why = error.errors(include_input=False, include_url=False)[0]["msg"]
-        given = shortened(value or "", 40)
+        given = shorten(value or "", 40)
         raise RecipeError(f"{option} {given}: {why.removeprefix('Value error, ')}") from None
 
 
@@ -458,7 +458,7 @@ def _count_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
     cleaner = Cleaner(data.cleaning, recipe.spec.texts)
     kept = cleaner.some_pairs(pair for corpus in data.train for pair in read_pairs(corpus))
     split = data.split.for_few(map(deciding_key, kept))
-    return recipe.updated(data={"split": split})
+    return recipe.override(data={"split": split})
 
 
 def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict[str, Any]:
@@ -467,12 +467,12 @@ def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict
     split = SplitSettings.model_validate(data["split"]).for_whole(groups, most=math.inf)
     if split.whole_texts or not (split.dev or split.test):
         return {**data, "split": split.model_dump()}
-    told = plural(len(groups), "speaker or other group is", "speakers or other groups are")
+    amount = plural(len(groups), "speaker or other group is", "speakers or other groups are")
     say(
-        f"warning: {told} too few to hold out whole ones, so each is in training and in test, "
+        f"warning: {amount} too few to hold out whole ones, so each is in training and in test, "
         "and scores may be too high. Set --dev and --test with examples of others"
     )
-    train = [{k: v for k, v in one.items() if not k.startswith("group_")} for one in data["train"]]
+    train = [{k: v for k, v in row.items() if not k.startswith("group_")} for row in data["train"]]
     return {**data, "train": train}
 
 
@@ -496,7 +496,7 @@ def like(base: Recipe, about: Mapping[str, Any]) -> Recipe:
     return type(base).parse({**values, **about, "data": kept | about["data"]})
 
 
-def merged(values: Mapping[str, Any], sections: Sections) -> dict[str, Any]:
+def merge(values: Mapping[str, Any], sections: Sections) -> dict[str, Any]:
     """``values`` with the keys of ``sections`` added."""
     return {
         **values,

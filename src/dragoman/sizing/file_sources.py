@@ -93,9 +93,9 @@ def source_of_idx(path: Path) -> PictureSource:
     try:
         return PictureSource.model_validate(about | {"patch": _patch(height, width, _PATCHES)})
     except ValidationError as error:
-        told = " x ".join(map(str, shape))
+        size = " x ".join(map(str, shape))
         raise DataError(
-            f"{path}: pictures of {told} cannot be read: {error.errors()[0]['msg']}"
+            f"{path}: pictures of {size} cannot be read: {error.errors()[0]['msg']}"
         ) from error
 
 

@@ -68,7 +68,7 @@ def _check_codes(codes: str) -> None:
         raise RecipeError(f"--languages {codes}: use language codes, such as en-de")
 
 
-def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:
+def fill_unknown(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:
     """The known languages; unknown ones are taken from ``otherwise``."""
     return {
         side: getattr(otherwise, side) if code == "und" else code

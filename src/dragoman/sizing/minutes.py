@@ -51,7 +51,7 @@ def with_updates(
         "snapshot_every": snapshots,
         "schedule": schedule,
     }
-    return recipe.updated(training=planned)
+    return recipe.override(training=planned)
 
 
 def for_minutes(
@@ -68,7 +68,7 @@ def for_minutes(
         part = max(SHARE * seconds / (2 * validation), 20 / max(1, sentences))
         if part < 1:
             validation *= part
-            recipe = recipe.updated(evaluation={"dev_sentences": round(part * sentences)})
+            recipe = recipe.override(evaluation={"dev_sentences": round(part * sentences)})
     if not recipe.training.validate_every:
         validation = 0.0
     updates, validations = updates_in(seconds, measured.seconds_per_update, validation)

@@ -151,10 +151,10 @@ def shape_of(family: str, task: Spec) -> Shape:
     """The function from a row to the model settings for ``task``. Errors: ``RecipeError`` if the
     family has no such model."""
     check_family(family)
-    able = {name: _shape(one, task) for name, one in FAMILIES.items()}
+    able = {name: _shape(FAMILIES[name], task) for name in FAMILIES}
     shape = able[family]
     if shape is None:
-        others = [name for name, one in able.items() if one is not None]
+        others = [name for name in able if able[name] is not None]
         raise RecipeError(
             f"--model {family} cannot learn a {task.called}. Use --model {' or '.join(others)}"
         )
@@ -168,7 +168,7 @@ def settings_of(family: str, task: Spec, row: Size) -> ModelSettings:
     return made
 
 
-def learned_by(family: str, row: Size) -> Size:
+def size_for(family: str, row: Size) -> Size:
     """The row with the optimizer and the highest learning rate of a family."""
     rate = FAMILIES[family].rate
     if FAMILIES[family].by_adam and row.optimizer == "muon":

@@ -16,7 +16,7 @@ from dragoman.models.settings import (
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import LanguageSettings
-from dragoman.sizing.languages import known_of
+from dragoman.sizing.languages import fill_unknown
 from dragoman.training.schedule import make_schedule
 
 FINE_TUNING = 10
@@ -38,12 +38,12 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = Fals
     """
     named = recipe.languages
     said = {"source": named.source, "target": named.target}
-    languages = LanguageSettings.model_validate(known_of(said, learned.languages))
+    languages = LanguageSettings.model_validate(fill_unknown(said, learned.languages))
     if named.tag or languages.target == learned.languages.target:
         tag = named.tag or learned.languages.tag
         languages = languages.model_copy(update={"tag": tag})
     taken = {"model": learned.model, "text": learned.text, "trees": learned.trees}
-    return recipe.model_copy(update={**taken, "languages": languages}).updated(
+    return recipe.model_copy(update={**taken, "languages": languages}).override(
         plan={} if own_context else {"context": learned.plan.context},
         data={"moses": learned.data.moses},
         training={"ctc_weight": learned.training.ctc_weight},  # the CTC layer depends on it
@@ -76,7 +76,7 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
     if known == "und":
         reads = "source" in learned.spec.sides
         known = learned.languages.source if reads else learned.languages.target
-    return recipe.model_copy(update={"model": model, "text": learned.text}).updated(
+    return recipe.model_copy(update={"model": model, "text": learned.text}).override(
         languages={"source": known},
         text={"sampling": 0.0} if recipe.spec.fixed_tokens else {},
         data={"moses": learned.data.moses},
@@ -92,14 +92,14 @@ def around_part(recipe: Recipe, learned: Recipe, take: ModelPart, say: Say) -> R
     if isinstance(model, TransformerSettings) and isinstance(part, (TransformerSettings, *_STACKS)):
         layers = part.layers if isinstance(part, _STACKS) else getattr(part, f"{take}_layers")
         own = {name: getattr(part, name) for name in _OF_A_STACK} | {f"{take}_layers": layers}
-        recipe = recipe.updated(model=own)
+        recipe = recipe.override(model=own)
     if shares_with(recipe, learned):
         return recipe
     say(
         f"the {take} has its own vocabulary, so source and target get separate ones (text.shared "
         "= false, model.tie = target)"
     )
-    return recipe.updated(text={"shared": False}, model={"tie": "target"})
+    return recipe.override(text={"shared": False}, model={"tie": "target"})
 
 
 def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> None:
@@ -143,7 +143,7 @@ def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Sa
             f"{longest:,} tokens are read at once: the weights from {run} have no positions "
             "for more"
         )
-        return recipe.updated(plan={"context": longest})
+        return recipe.override(plan={"context": longest})
     if not learned.spec.translates and learned.plan.context < context:
         say(
             f"{context:,} tokens are read at once (plan.context); the weights from {run} were "

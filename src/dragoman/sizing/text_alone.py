@@ -90,9 +90,9 @@ class TextsBuilder(RecipeBuilder):
                 f"{first} is a recipe, which sets its own task. Leave out --task and --recipe"
             )
         super().check()
-        for one in islice(files_of(first), _SAMPLE_FILES):
+        for path in islice(files_of(first), _SAMPLE_FILES):
             try:
-                next(read_lines(one, check_is_lines), None)
+                next(read_lines(path, check_is_lines), None)
             except NotLines as error:  # a model of markup may be intended
                 self.say(f"warning: {error}. The model will learn to write such lines")
                 break
@@ -129,8 +129,8 @@ class TextsBuilder(RecipeBuilder):
         assert isinstance(seen, TextSummary)
         if seen.section is not None:
             corpus = corpus.model_copy(update={"section": seen.section})
-            held = {side: one.model_copy(update={"section": seen.section})
-                    for side, one in held.items()}  # fmt: skip
+            held = {side: settings.model_copy(update={"section": seen.section})
+                    for side, settings in held.items()}  # fmt: skip
         data = data_of(corpus, seen.different, held)
         split = SplitSettings(**data["split"]).for_whole(seen.wholes)
         passages, some = seen.different, "about "
@@ -140,8 +140,8 @@ class TextsBuilder(RecipeBuilder):
             if not (split.dev or split.test):
                 split = split.for_few(few, dev="dev" not in held, test="test" not in held)
         path = Path(corpus.source)
-        told = self.options.texts is not None or self.base is not None
-        if corpus.format != "text" and not told and not path.is_dir():
+        decided = self.options.texts is not None or self.base is not None
+        if corpus.format != "text" and not decided and not path.is_dir():
             lines = sum(1 for _ in read_lines(path))
             self.say(
                 f"{path.name}: {plural(lines, 'line')}, read as "
@@ -164,10 +164,10 @@ class TextsBuilder(RecipeBuilder):
         vocabulary, largest first."""
         chosen = _row_of(seen)
         smaller = TEXT_TABLE[TEXT_TABLE.index(chosen) :: -1]
-        return [one.size for one in smaller if one.kind == chosen.kind]
+        return [row.size for row in smaller if row.kind == chosen.kind]
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
+        context = next(entry.context for entry in TEXT_TABLE if entry.size.below == row.below)
         return {
             "data": {"cleaning": _CLEANING},
             "text": {"kind": _row_of(seen).kind, "lossless": True},

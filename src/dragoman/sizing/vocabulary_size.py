@@ -48,7 +48,7 @@ class _Counts:
             return 1.0
         return self._reached[max(0, characters - 1)] / self._reached[-1]
 
-    def needed(self, coverage: float) -> int:
+    def characters_for(self, coverage: float) -> int:
         """The fewest characters that cover this share of the text."""
         return 1 + sum(reached < coverage * self._reached[-1] for reached in self._reached[:-1])
 
@@ -79,22 +79,22 @@ def _fit(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str
     counts = [_Counts(training_lines(recipe, sides), settings) for sides in parts]
     if not counts:
         return recipe
-    if not all(one.words for one in counts):
+    if not all(text.words for text in counts):
         return recipe  # no text is left to train on: training reports it
     # All characters and half of the words: a vocabulary with every word of a small text would learn
     # nothing about how words are formed.
-    limit = min(others + one.characters + one.words // 2 for one in counts)
+    limit = min(others + text.characters + text.words // 2 for text in counts)
     size, coverage = min(settings.vocabulary, limit), settings.character_coverage
     as_bytes = settings.byte_fallback and not sets(changes, "text.character_coverage")
     if size < limit and settings.kind != "word":
         share = 1.0 if settings.kind == "char" else _SHARE
         if as_bytes:
             most = int(share * (size - others))
-            coverage = min(coverage, *(max(LEAST_COVERAGE, one.coverage(most)) for one in counts))
-        needed = max(one.needed(coverage) for one in counts)
+            coverage = min(coverage, *(max(LEAST_COVERAGE, text.coverage(most)) for text in counts))
+        needed = max(text.characters_for(coverage) for text in counts)
         size = min(limit, max(size, others + ceil(needed / share)))
     if as_bytes:  # two vocabularies of one size may have different numbers of characters
-        coverage = min(coverage, *(one.coverage(size - others) for one in counts))
+        coverage = min(coverage, *(text.coverage(size - others) for text in counts))
     coverage = floor(1e4 * coverage) / 1e4
     if size == limit:
         asked = settings.model_copy(update={"vocabulary": size, "character_coverage": coverage})
@@ -104,17 +104,17 @@ def _fit(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str
         )
     if size > settings.vocabulary or coverage < settings.character_coverage:
         say(_summary(size, coverage, settings, counts))
-    return recipe.updated(text={"vocabulary": size, "character_coverage": coverage})
+    return recipe.override(text={"vocabulary": size, "character_coverage": coverage})
 
 
 def _summary(size: int, coverage: float, settings: TextSettings, counts: Sequence[_Counts]) -> str:
     """The message if the number of characters decides."""
-    most = max(counts, key=lambda one: one.needed(coverage))
+    most = max(counts, key=lambda text: text.characters_for(coverage))
     words = f"the text has {most.characters:,} different characters: "
     if coverage < settings.character_coverage:
         words += (
-            f"the {most.needed(coverage):,} most frequent, {coverage:.1%} of it, get a token "
-            "each, and the others are written as bytes"
+            f"the {most.characters_for(coverage):,} most frequent, {coverage:.1%} of it, get a "
+            "token each, and the others are written as bytes"
         )
     else:
         words += "each gets a token"

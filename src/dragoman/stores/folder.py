@@ -113,9 +113,9 @@ class FolderStore(Store):
         return message
 
 
-def _stat(found: os.stat_result) -> Stat:
+def _stat(status: os.stat_result) -> Stat:
     # Not the inode: the same file is another one on another machine.
-    return Stat(found.st_size, f"{found.st_mtime_ns:x}-{found.st_size:x}")
+    return Stat(status.st_size, f"{status.st_mtime_ns:x}-{status.st_size:x}")
 
 
 def _unreadable(error: OSError) -> None:

@@ -66,7 +66,7 @@ class ObjectStore(Store):
                 if self._scheme != "memory" else from_url(address)
             )  # fmt: skip
         except Unanswered as error:  # nobody was asked yet: a setting is missing
-            raise StoreError(self._denied(address, error.__cause__ or error)) from error
+            raise StoreError(self._denial(address, error.__cause__ or error)) from error
         self._whole: tuple[str, str, bytes] | None = None
 
     def stat(self, name: str) -> Stat | None:
@@ -101,10 +101,10 @@ class ObjectStore(Store):
             last = entries[-1][0] if entries else ""
             for chunk in self._obstore.list(self._store, top, offset=last or None):
                 entries.extend(
-                    (one["path"], _stat(one))
-                    for one in chunk
+                    (entry["path"], _stat(entry))
+                    for entry in chunk
                     # Some stores begin with the last one itself.
-                    if one["path"].startswith(below) and one["path"] > last
+                    if entry["path"].startswith(below) and entry["path"] > last
                 )
 
         self._ask(below, list_rest)
@@ -176,28 +176,28 @@ class ObjectStore(Store):
         try:
             return request()
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise StoreError(self._denied(place, error)) from error
+            raise StoreError(self._denial(place, error)) from error
         except (InvalidPathError, UnknownConfigurationKeyError, ValueError) as error:
             raise StoreError(f"{place}: {_shorten(error)}") from error
         except NotSupportedError as error:
             raise _not_supported(place, error) from error
         except BaseError as error:
-            told = str(error)
-            if "builder error" in told:  # of an address that is none
+            text = str(error)
+            if "builder error" in text:  # of an address that is none
                 raise StoreError(f"{place}: {_shorten(error)}") from error
-            if _NO_RANGES in told and "GET" not in told:
+            if _NO_RANGES in text and "GET" not in text:
                 raise _not_supported(place, error) from error
-            if _REFUSED.search(told) or _NO_CREDENTIALS.search(told.partition("Debug source")[0]):
-                raise StoreError(self._denied(place, error)) from error
+            if _REFUSED.search(text) or _NO_CREDENTIALS.search(text.partition("Debug source")[0]):
+                raise StoreError(self._denial(place, error)) from error
             raise Unanswered(f"{place}: {_shorten(error)}") from error
 
-    def _denied(self, place: str, error: BaseException) -> str:
-        told = f"cannot use {place}: {_shorten(error)}"
+    def _denial(self, place: str, error: BaseException) -> str:
+        message = f"cannot use {place}: {_shorten(error)}"
         variables = _VARIABLES.get(self._scheme)
         if variables is None:
-            return told
+            return message
         return (
-            f"{told}. Set valid credentials in {variables} or through the machine's role, then "
+            f"{message}. Set valid credentials in {variables} or through the machine's role, then "
             "run the same command again"
         )
 
@@ -214,8 +214,8 @@ def _not_supported(place: str, error: Exception) -> Exception:
 
 def _shorten(error: BaseException) -> str:
     """The first line of what obstore says; behind it stands its inside."""
-    told = str(error).partition("\n")[0].strip()
-    return re.sub(r" in [\d.]+[mµn]?s", "", told)[:300].rstrip(": ")
+    message = str(error).partition("\n")[0].strip()
+    return re.sub(r" in [\d.]+[mµn]?s", "", message)[:300].rstrip(": ")
 
 
 def _stat(meta: Any) -> Stat:

@@ -18,18 +18,18 @@ def is_remote(address: str | os.PathLike[str]) -> bool:
 
 def split_address(address: str) -> tuple[str, str]:
     """The store's own address, and the name in it: ``s3://bucket``, ``in/a.txt``. Of a file of this
-    machine the folder, absolute, and nothing; ``opened`` goes on from there.
+    machine the folder, absolute, and nothing; ``open_store`` goes on from there.
 
     Errors: ``StoreError`` for a scheme that nobody knows.
     """
     if not is_remote(address):
         return os.path.abspath(address), ""
-    found = urlsplit(address)
-    if found.scheme not in SCHEMES:
-        known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "http", "https"))
-        raise StoreError(f"{address}: {found.scheme}:// is not supported. Use one of {known}")
+    parts = urlsplit(address)
+    if parts.scheme not in SCHEMES:
+        known = ", ".join(f"{scheme}://" for scheme in ("s3", "gs", "az", "http", "https"))
+        raise StoreError(f"{address}: {parts.scheme}:// is not supported. Use one of {known}")
     name = address.partition("://")[2].partition("/")[2]
-    return f"{found.scheme}://{found.netloc}", name
+    return f"{parts.scheme}://{parts.netloc}", name
 
 
 def whole_address(address: str) -> str:
@@ -39,7 +39,7 @@ def whole_address(address: str) -> str:
     return address.rstrip("/") if is_remote(address) else own
 
 
-def opened(address: str) -> Store:
+def open_store(address: str) -> Store:
     """The store of an address that ``split_address`` gave."""
     if is_remote(address):
         return ObjectStore(address)

@@ -122,8 +122,8 @@ def _learning_note(ablation: Ablation, records: Sequence[Record]) -> str:
     measure, best = task.measure(name), min if task.measure(name).better == "lower" else max
     return (
         "No row has learned anything yet: the best has "
-        f"{measure.called} {measure.written(best(run.scores[name] for run in records))} on dev, "
-        f"and guessing has {measure.written(best(run.chance[name] for run in records))}. The "
+        f"{measure.called} {measure.text(best(run.scores[name] for run in records))} on dev, "
+        f"and guessing has {measure.text(best(run.chance[name] for run in records))}. The "
         "rows cannot be compared; train for longer (--minutes, or training.updates)."
     )
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dragoman.base.errors import DragomanError, RunError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.forms.form import Pair
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import (
@@ -66,7 +66,7 @@ class SideBySide:
         lines = {"source": self.source, "reference": self.reference, **self.outputs}
         wide = max(map(len, lines))
         return "\n".join(
-            f"{name:<{wide}}  {shortened(visible(text), _MAX_SHOWN)}"
+            f"{name:<{wide}}  {shorten(visible(text), _MAX_SHOWN)}"
             for name, text in lines.items()
             if text or name != "source"
         )

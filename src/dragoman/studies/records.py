@@ -30,7 +30,7 @@ from dragoman.base.atomic import remove_folder, write_text
 from dragoman.base.errors import DragomanError, RunError, UntrainableError
 from dragoman.base.wording import plural
 from dragoman.runs.files import Model, read_stored
-from dragoman.runs.prepare import Say, held_out
+from dragoman.runs.prepare import Say, side_pairs
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, load_forms, refuse_run
 from dragoman.tasks import catalogue
@@ -210,7 +210,7 @@ def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
             f"{' and '.join(ends)} would end some training runs earlier and is ignored: each has "
             f"{plural(training.updates, 'update')}"
         )
-    return recipe.updated(training={"patience": 0, "minutes": 0.0, "first_plan": None})
+    return recipe.override(training={"patience": 0, "minutes": 0.0, "first_plan": None})
 
 
 def other_dev(changed: Recipe, recipe: Recipe) -> str:
@@ -256,13 +256,13 @@ def train_all(
     training that fails (losses that are not finite, no memory) gets a record too. Errors: as
     ``training.train``, for causes that would stop every training.
     """
-    from dragoman.runs.lock import locked
+    from dragoman.runs.lock import lock_folder
     from dragoman.tasks.training import begin_or_resume
     from dragoman.training.distributed import own_machine
 
     base: Recipe = catalogue.Recipe.load(folder / BASE)
     spent, trained = 0.0, 0
-    with locked(folder):
+    with lock_folder(folder):
         done = {record.name for record in records_of(folder, trainings)}
         (folder / RECORDS).mkdir(exist_ok=True)
         missing = [training for training in trainings if training.name not in done]
@@ -305,7 +305,7 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
     way = catalogue.Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
     if way is None or way == base.training.way:
         return base
-    base = base.updated(training={"way": way})
+    base = base.override(training={"way": way})
     base.save(folder / BASE)
     return base
 
@@ -351,7 +351,7 @@ def _record_of(
             if line["weights"] != "average" and line["scores"].get(metric) is not None
         ],
         chance=catalogue.runtime_of(run.task).chance(
-            run.recipe, load_forms(run.recipe, folder, prepared=True), held_out(run.recipe, "dev")
+            run.recipe, load_forms(run.recipe, folder, prepared=True), side_pairs(run.recipe, "dev")
         ),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.metrics.significance import SIGNIFICANT, Significance
 from dragoman.pictures.pages.report import ComparisonPage, ReportSection
 from dragoman.pictures.records import Chart, Series, Table
@@ -74,7 +74,7 @@ def _side_by_side(report: Report) -> ReportSection:
             "",
             ("", ""),
             [
-                (name, shortened(text, _MAX_SHOWN))
+                (name, shorten(text, _MAX_SHOWN))
                 for name, text in {
                     "source": sample.source, "reference": sample.reference, **sample.outputs
                 }.items()

@@ -126,6 +126,6 @@ def summary(folder: Path) -> str:
         measure, values = runs[0].task.measure(name), [by_name[name]["value"] for by_name in scores]
         deviation = f" sd {measure.number(stdev(values))}" if len(values) > 1 else ""
         each = ", ".join(map(measure.number, values))
-        mean = measure.written(fmean(values))
+        mean = measure.text(fmean(values))
         lines.append(f"{measure.called:<{wide}}  {mean:>7}{deviation}  ({each})")
     return "\n".join(lines)

@@ -130,8 +130,8 @@ class Sweep:
         first, measure = finished[0], self.measure(self.metric)
         return (
             f"no trial of {self.folder} has learned anything yet: the first in the table has "
-            f"{measure.called} {measure.written(first.scores[self.metric])} on dev, and guessing "
-            f"has {measure.written(first.chance[self.metric])}, so none is the best. Search "
+            f"{measure.called} {measure.text(first.scores[self.metric])} on dev, and guessing "
+            f"has {measure.text(first.chance[self.metric])}, so none is the best. Search "
             f"again in another folder with longer trials, more than {self._length()} (--minutes, "
             "or --set training.updates)"
         )

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError, DragomanError, RunError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
 from dragoman.metrics.translation import compose
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set, read_line_for_each
-from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
+from dragoman.runs.lineage import BASES, Learned, texts_of, texts_of_bases, texts_of_run
 from dragoman.runs.run import Run
 from dragoman.studies.seeds import runs_of
 
@@ -59,7 +59,7 @@ def open_translator(run: Run, settings: TranslatorSettings | None = None) -> Any
     """Open the ``Translator`` of a run; this imports torch. Errors: ``RunError``, also for a run of
     another task."""
     run.require_task("translation", "which does not translate")
-    return run.opened(settings)
+    return run.open_predictor(settings)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
             raise RunError(
                 f"{runs[0].folder} and {run.folder} have different references for the same source "
                 f"in {len(differ):,} of {len(both):,} test examples, such as "
-                f"{shortened(differ[0][0], 60)!r} and {shortened(differ[0][1], 60)!r}. Only runs "
+                f"{shorten(differ[0][0], 60)!r} and {shorten(differ[0][1], 60)!r}. Only runs "
                 "of the same languages can be compared. If these runs are of the same languages, "
                 "name the test set: --source FILE --reference FILE"
             )
@@ -246,14 +246,14 @@ def search_training_text(
     known: dict[str, Learned] = {}
     read = dict[str, Sequence[Pair]]()  # by the kind of source
     for name, run in ((name, run) for name, runs in systems for run in runs):
-        before = list(learned_before(run.folder, run.notes().get(BASES, [])))
+        before = list(texts_of_bases(run.folder, run.notes().get(BASES, [])))
         embedded, kind = run.recipe.data.embedded, run.recipe.source.kind
         if kind not in read:
             read[kind] = list(texts_of(run.recipe, pairs))
         key = run.recipe.data.model_dump_json()
         if embedded is None or embedded != kept_apart:
             if key not in known:
-                known[key] = learned_itself(run)
+                known[key] = texts_of_run(run)
             before = [known[key], *before]
         for learned in before:
             if learned.unknown:

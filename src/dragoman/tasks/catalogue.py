@@ -65,12 +65,13 @@ class Run(run.Run):
 
     recipes: ClassVar[type[recipe.Recipe]] = Recipe
 
-    def opened(self, settings: Any = None, ensemble: Sequence[run.Run] = ()) -> Any:
+    def open_predictor(self, settings: Any = None, ensemble: Sequence[run.Run] = ()) -> Any:
         """Return the predictor of the run, as ``dragoman.load`` does."""
         return runtime_of(self.task).open(self, settings, ensemble)
 
     def predictor(self, settings: Any = None) -> Any:
-        """Return the plain predictor of the run, without what ``opened`` adds for translation."""
+        """Return the plain predictor of the run, without what ``open_predictor`` adds for
+        translation."""
         return runtime_of(self.task).parts().predictor(self, settings)
 
 

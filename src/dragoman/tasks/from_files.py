@@ -96,7 +96,7 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
     builder = next((builder for builder in of_files if builder.takes()), of_text)
     if builder.takes():
         builder.check()
-        recipe, epochs = builder.begun(*builder.recipe())
+        recipe, epochs = builder.with_start(*builder.recipe())
         return Chosen(_finish(recipe, builder, run, learns), epochs, run, take)
     options.refuse(FOR_FEW)
     return _recipe_named(options, run, take, say)

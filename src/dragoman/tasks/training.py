@@ -31,7 +31,7 @@ from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.nn.linear import refresh
 from dragoman.runs.corpora import learn_vocabularies
-from dragoman.runs.lock import LOCK, locked
+from dragoman.runs.lock import LOCK, lock_folder
 from dragoman.runs.model import build_model, fill_model
 from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
@@ -90,11 +90,11 @@ def train(
     """
     is_new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     with ExitStack() as stack:
-        ranks = stack.enter_context(Ranks.joined())
+        ranks = stack.enter_context(Ranks.join())
         if ranks.first:
             if not (folder / LOCK).exists():  # else another process is at work, or was killed
                 refuse_occupied(folder)
-            stack.enter_context(locked(folder))
+            stack.enter_context(lock_folder(folder))
             refuse_run(folder)
         try:
             if ranks.first:
@@ -143,7 +143,7 @@ def resume(
     run = with_text(run, text)
     run.require_text("train", "dev", "test")
     check_unchanged(run.recipe, run.notes(), folder, say)
-    with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
+    with Ranks.join() as ranks, lock_folder(folder) if ranks.first else nullcontext():
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
         return _Training(run.recipe, folder, prepared, ranks, say).run(display, resume_command)
 
@@ -178,7 +178,7 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
 
     Errors: those of ``train``.
     """
-    with Ranks.joined() as ranks, TemporaryDirectory() as folder:
+    with Ranks.join() as ranks, TemporaryDirectory() as folder:
         learn_vocabularies(recipe, Path(folder), _say_nothing)
         prepared = prepare(recipe, Path(folder), _say_nothing)
         training = _Training(recipe, Path(folder), prepared, ranks, say)
@@ -221,7 +221,7 @@ class _Training:
         if settings.ctc_weight:
             return JointCtc(objective, settings.ctc_weight)
         layers = model.attentions_of("cross")
-        head = AligningHead.taught(settings.guided, layers)
+        head = AligningHead.of_guided(settings.guided, layers)
         if head is None or prepared.links is None:
             return objective
         assert head.head is not None
@@ -388,7 +388,7 @@ def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[in
     weights would be replaced while it is trained; ``FileError`` when the disk is full.
     """
     run = catalogue.Run.open(folder)
-    with locked(folder) if to is None else nullcontext():
+    with lock_folder(folder) if to is None else nullcontext():
         checkpoints = Checkpoints(folder / "training")
         checkpoints.check_snapshots(last)
         snapshots = checkpoints.snapshots()[-last:]

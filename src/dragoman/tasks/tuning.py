@@ -25,7 +25,7 @@ from dragoman.nn.linear import refresh
 from dragoman.runs.corpora import moses_of, plain_pairs
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
-from dragoman.runs.prepare import Say, held_out
+from dragoman.runs.prepare import Say, side_pairs
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import TUNED, TUNING, WEIGHTS, Run, load_forms
 from dragoman.tasks import catalogue
@@ -54,7 +54,7 @@ def blend(
     if _ALPHA in metadata:
         return
     assert old is not None, "the recipe is checked"
-    dev_sets = [held_out(text_recipe, "dev") for text_recipe in (recipe, old)]
+    dev_sets = [side_pairs(text_recipe, "dev") for text_recipe in (recipe, old)]
     if not all(dev_sets):
         say("warning: the weights are not blended, because one of the dev sets is empty")
         return

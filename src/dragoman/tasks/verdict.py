@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dragoman.base.measure import LOSS
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.runs.run import Run
 from dragoman.sizing.minutes import min_tokens
 from dragoman.tasks.catalogue import runtime_of
@@ -48,7 +48,7 @@ def verdict(run: Run) -> list[str]:
         advice = _advice(run, training) if training.tokens else ""  # no training is recorded
         sentences.append(f"This run {why}. {advice}".rstrip())
     if alike := _same_words(run, training):
-        such = shortened(alike, _SHOWN)
+        such = shorten(alike, _SHOWN)
         sentences.append(f"It writes much the same words whatever it reads, such as “{such}”.")
     return sentences
 
@@ -84,7 +84,7 @@ def _advice(run: Run, training: TrainingSummary) -> str:
     if epochs >= _OFTEN and dev is not None and dev > training.nll + _BY_HEART:
         return (
             f"It has seen its {run.task.noun} {epochs:.0f} times and knows them by heart "
-            f"(loss {LOSS.written(training.nll)} on them, {LOSS.written(dev)} on dev): more of "
+            f"(loss {LOSS.text(training.nll)} on them, {LOSS.text(dev)} on dev): more of "
             "them would help, more minutes would not."
         )
     more = training.seconds

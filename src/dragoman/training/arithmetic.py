@@ -2,7 +2,7 @@
 
 ``ways_here`` lists the ways; ``fastest_way.py`` measures which of them is the fastest. The results
 of different ways differ in their last digits, so a resumed run computes in the way in which it was
-begun, or warns that it cannot (``repeated``).
+begun, or warns that it cannot (``way_of_run``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _levels(
     if settings.kernels == PLAIN or device.type != "cpu":
         return []
     levels: list[str] = []
-    for offered in loader.offered():
+    for offered in loader.levels_offered():
         level = loader.training_level(offered, precision)
         with loader.using(level):
             if level is not None and level not in levels and kernels_fit(model, precision):
@@ -75,7 +75,7 @@ def _torch_has(precision: Precision, wish: str, device: torch.device) -> bool:
     return able
 
 
-def repeated(
+def way_of_run(
     model: nn.Module, settings: TrainingSettings, state: TrainingState, ranks: Ranks
 ) -> tuple[TrainingWay, str | None]:
     """Return the way in which a run with this ``state`` computes, and a warning if its weights will
@@ -116,10 +116,10 @@ def repeated(
 def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
     """Return the way that matches the requested precision and kernels best. If several ways match
     equally well, the first of them is returned."""
-    found = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
-    if found.level is None or library.agrees(found.level):
-        return found
-    return _nearest_way([way for way in ways if way.kernels != found.kernels], kernels, precision)
+    nearest = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
+    if nearest.level is None or library.agrees(nearest.level):
+        return nearest
+    return _nearest_way([way for way in ways if way.kernels != nearest.kernels], kernels, precision)
 
 
 def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:

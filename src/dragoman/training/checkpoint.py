@@ -206,8 +206,8 @@ class Checkpoints:
         if not self.exists:
             raise RunError(f"{self.folder} has no checkpoint to resume from.")
         folder, state = self._newest()
-        found = dict.fromkeys(path.name for path in folder.glob("*.safetensors"))
-        files = dict.fromkeys(_NEEDED) | (state.files or found)
+        present = dict.fromkeys(path.name for path in folder.glob("*.safetensors"))
+        files = dict.fromkeys(_NEEDED) | (state.files or present)
         read = {}
         for name, expected in files.items():
             if problem := _problem(folder / name, expected):
@@ -277,11 +277,11 @@ class Checkpoints:
     def _complete(self) -> dict[tuple[int, int], Path]:
         """Return the folder of each complete checkpoint, by the number of its update and the number
         of times that this update was saved before."""
-        found = {}
+        folders = {}
         for path in self.folder.glob("checkpoint-*"):
             if match := re.fullmatch(r"checkpoint-(\d+)-(\d+)", path.name):
-                found[int(match[1]), int(match[2])] = path
-        return found
+                folders[int(match[1]), int(match[2])] = path
+        return folders
 
 
 def _problem(path: Path, expected: str | None) -> str:

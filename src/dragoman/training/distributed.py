@@ -72,7 +72,7 @@ class Ranks:
         device: str = "cpu",
         waiting: distributed.ProcessGroup | None = None,
     ) -> None:
-        """If ``size`` > 1, torch's process group must be initialised before; ``Ranks.joined`` does
+        """If ``size`` > 1, torch's process group must be initialised before; ``Ranks.join`` does
         this.
 
         ``rank``: the number of this process, from 0; ``size``: the number of processes;
@@ -88,7 +88,7 @@ class Ranks:
 
     @classmethod
     @contextmanager
-    def joined(cls) -> Iterator[Ranks]:
+    def join(cls) -> Iterator[Ranks]:
         """Join the processes that torchrun started, if its environment variables are set.
 
         Without torchrun, this process is alone. Its device is that of ``own_device``.

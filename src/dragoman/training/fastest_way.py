@@ -106,7 +106,7 @@ def _kind(way: TrainingWay) -> tuple[str, str]:
     return way.kernels, way.precision
 
 
-def chosen(seconds: Mapping[TrainingWay, float]) -> TrainingWay:
+def choose(seconds: Mapping[TrainingWay, float]) -> TrainingWay:
     """Return the fastest way. bf16 is chosen only if it is faster than fp32 by more than
     ``GAIN_OF_BF16``.
 
@@ -119,9 +119,9 @@ def chosen(seconds: Mapping[TrainingWay, float]) -> TrainingWay:
 
     precise, low = fastest("fp32"), fastest("bf16")
     if precise is None or low is None:
-        found = precise or low
-        assert found is not None, "there is always a way"
-        return found
+        only = precise or low
+        assert only is not None, "there is always a way"
+        return only
     return low if seconds[low] * GAIN_OF_BF16 < seconds[precise] else precise
 
 
@@ -185,13 +185,13 @@ def fastest_way(
     """
     ranks = ranks or Ranks()
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)
-    found = ways_here(model, settings, ranks.device)
-    ways = _common([way for way in found if way.level is None or library.agrees(way.level)], ranks)
+    every = ways_here(model, settings, ranks.device)
+    ways = _common([way for way in every if way.level is None or library.agrees(way.level)], ranks)
     if len(ways) == 1 and (ways[0].threads == 1 or ways[0].on_gpu) and timing is None:
         return MeasuredWays(ways[0], {})
     known = _recall(remembered, work, ways, ranks)
     if known is not None:
-        return MeasuredWays(chosen(known), {way: 1 / seconds for way, seconds in known.items()})
+        return MeasuredWays(choose(known), {way: 1 / seconds for way, seconds in known.items()})
     with TemporaryDirectory() as folder:
         splits = Splits(Path(folder))
         trials = _Trials(updater, batches, splits, ways[0], timing or Timing())
@@ -200,9 +200,9 @@ def fastest_way(
         alone = [way.on(way.threads // 2) for way in torches if way.threads > 1]
         seconds = time_ways([*ways, *alone], trials.seconds, trials.in_time)
     if ranks.first and remembered is not None:
-        nanoseconds = {_name(way): max(1, round(1e9 * one)) for way, one in seconds.items()}
+        nanoseconds = {_name(way): max(1, round(1e9 * cost)) for way, cost in seconds.items()}
         measured.remember(remembered, nanoseconds, work)
-    return MeasuredWays(chosen(seconds), {way: 1 / one for way, one in seconds.items()})
+    return MeasuredWays(choose(seconds), {way: 1 / cost for way, cost in seconds.items()})
 
 
 class _Trials:
@@ -308,10 +308,10 @@ class _Trials:
 
         part = small = next((part for part in reversed(parts) if len(part) >= 4), whole)
         if way.on_gpu:  # few examples take it about as long as many, and say nothing of these
-            part = next((one for one in parts if seconds(one) < self._timing.longest), small)
+            part = next((part for part in parts if seconds(part) < self._timing.longest), small)
         else:
             each = seconds(small) / len(small)
-            part = next((one for one in parts if each * len(one) < self._timing.longest), small)
+            part = next((part for part in parts if each * len(part) < self._timing.longest), small)
         self._part = [lambda: part]
         self._tokens = 0.0
         self._run(way, passes=1)  # which counts its tokens
@@ -345,7 +345,7 @@ def _recall(
 ) -> dict[TrainingWay, float] | None:
     """Return the seconds per token of the ways that the first process has stored, or None if it has
     not stored all ``ways``."""
-    remembered = measured.known(folder, work) if ranks.first and folder is not None else {}
+    remembered = measured.recall(folder, work) if ranks.first and folder is not None else {}
     remembered = json.loads(ranks.broadcast_text(json.dumps(dict(remembered))))
     seconds = {}
     for way in ways:

@@ -101,7 +101,7 @@ def can_correct(elapsed: float, pace: Pace) -> bool:
     return elapsed >= _FIRST_MINUTE and pace.updates > _MIN_TIMED
 
 
-def corrected(
+def correct(
     settings: TrainingSettings,
     update: int,
     elapsed: float,
@@ -155,11 +155,11 @@ def planned_schedule(settings: TrainingSettings, model_dim: int) -> Schedule:
     """Return the learning rate of every update. If there is a first plan, its rates are used until
     it was corrected, and those of the corrected plan from then on."""
 
-    def planned(part: TrainingSettings) -> Schedule:
+    def schedule_of(part: TrainingSettings) -> Schedule:
         return make_schedule(part.schedule, model_dim=model_dim, updates=part.updates)
 
-    first, after = settings.first_plan, planned(settings)
+    first, after = settings.first_plan, schedule_of(settings)
     if first is None:
         return after
-    before, until = planned(settings.at(0)), first.until
+    before, until = schedule_of(settings.at(0)), first.until
     return lambda step: before(step) if step <= until else after(step)

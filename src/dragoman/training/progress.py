@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dragoman.base.measure import perplexity
 from dragoman.base.task import Task
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
 
 _SAMPLES_SHOWN = 3
@@ -70,12 +70,12 @@ class RecentLoss:
         speed = self._tokens / max(self._seconds, 1e-9)
         nll = self._nll / tokens
         scores = {"loss": self._loss / tokens, "perplexity": perplexity(nll)}
-        told = "  ".join(
-            f"{self._task.measure(name).called} {self._task.measure(name).written(value)}"
+        means = "  ".join(
+            f"{self._task.measure(name).called} {self._task.measure(name).text(value)}"
             for name, value in scores.items()
             if name in self._task.metrics
         )
-        phrase = f"{told}  {speed:,.0f} {self._task.counted}/s  rate {learning_rate:.2e}"
+        phrase = f"{means}  {speed:,.0f} {self._task.counted}/s  rate {learning_rate:.2e}"
         self._clear()
         return phrase
 
@@ -105,7 +105,7 @@ class ShownPace:
         be recalculated again, so from now on the time left is estimated from the updates."""
         self.updates, self._fills = updates, 0.0
 
-    def left(self, update: int, elapsed: float) -> str:
+    def time_left(self, update: int, elapsed: float) -> str:
         """Return ``1:02:03 left``, or an empty text before the first update. ``elapsed``: the
         seconds of the run so far."""
         done = update - self._first
@@ -141,7 +141,7 @@ class _Display(Listener):
             return
         self._next = now + self._every
         numbers = self._recent.read(record.learning_rate)
-        self.show(record.update, numbers, self._pace.left(record.update, record.elapsed))
+        self.show(record.update, numbers, self._pace.time_left(record.update, record.elapsed))
 
     def on_plan(self, updates: int) -> None:
         self._pace.replan(updates)
@@ -161,7 +161,7 @@ class PlainDisplay(_Display):
         super().__init__(task, updates, line_every, fills)
         self._stream = stream
         self._next_samples = 0.0
-        self._told: Sequence[Sample] = ()
+        self._last: Sequence[Sample] = ()
         """The samples that were shown last; a sample that has not changed is not shown again."""
 
     def show(self, update: int, numbers: str, left: str) -> None:
@@ -173,9 +173,9 @@ class PlainDisplay(_Display):
         if now < self._next_samples and not last:
             return
         self._next_samples = now + self._every
-        told = [one for one in record.samples[:_SAMPLES_SHOWN] if one not in self._told]
-        self._told = record.samples
-        for line in sample_lines(told):
+        fresh = [sample for sample in record.samples[:_SAMPLES_SHOWN] if sample not in self._last]
+        self._last = record.samples
+        for line in sample_lines(fresh):
             self.on_message(f"  {line}")
 
     def on_message(self, text: str) -> None:
@@ -249,7 +249,7 @@ def describe(record: ValidationRecord, task: Task) -> str:
 def score_list(scores: Mapping[str, float], task: Task) -> str:
     """Return scores with their names, such as ``loss 2.413, BLEU 24.90``."""
     return ", ".join(
-        f"{task.measure(name).called} {task.measure(name).written(value)}"
+        f"{task.measure(name).called} {task.measure(name).text(value)}"
         for name, value in scores.items()
     )
 
@@ -274,4 +274,4 @@ def _make_harmless(text: str) -> str:
     word until it is stopped. Control characters, which could take over a terminal, are replaced.
     """
     text = re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
-    return shortened(text, _SAMPLE_CHARACTERS)
+    return shorten(text, _SAMPLE_CHARACTERS)

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.base.errors import TrainingError, needing
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -51,11 +51,11 @@ class Sample:
     reference: str
     translation: str
 
-    def shortened(self, most: int = MAX_SHOWN) -> Sample:
+    def shorten(self, most: int = MAX_SHOWN) -> Sample:
         """Return the sample with each text cut to ``most`` characters, because a text may be a
         document of thousands of characters."""
         return Sample(
-            *(shortened(text, most) for text in (self.source, self.reference, self.translation))
+            *(shorten(text, most) for text in (self.source, self.reference, self.translation))
         )
 
 

@@ -34,7 +34,7 @@ from dragoman.training.minutes import (
     Pace,
     awaits_correction,
     can_correct,
-    corrected,
+    correct,
     planned_schedule,
 )
 from dragoman.training.records import Listener, MetricsLog, TensorBoard, ValidationRecord
@@ -256,7 +256,7 @@ class Trainer:
         planned, text = self.settings.updates, ""
         if first:
             per_validation = pace.per_validation if pace.validations else correction.per_validation
-            settings = corrected(
+            settings = correct(
                 self.settings, update, self._state.elapsed, pace.per_update, per_validation
             )
             correction.keep(settings)
@@ -337,8 +337,8 @@ class Trainer:
     def _restore(self) -> bool:
         """Load the newest checkpoint, if there is one, and give all processes the same state.
         Return True if there is no checkpoint, so that the run begins."""
-        found = self.ranks.first and self._checkpoints.exists
-        checkpoint = self._checkpoints.latest() if found else None
+        has_checkpoint = self.ranks.first and self._checkpoints.exists
+        checkpoint = self._checkpoints.latest() if has_checkpoint else None
         if checkpoint is not None:
             self._state.take(checkpoint.state)
             if not checkpoint.state.files:

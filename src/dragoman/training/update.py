@@ -19,7 +19,7 @@ from dragoman.base.measure import perplexity
 from dragoman.native import loader
 from dragoman.native.pointers import add_directly
 from dragoman.nn.linear import refresh, use_precision
-from dragoman.training.arithmetic import computing, note, repeated
+from dragoman.training.arithmetic import computing, note, way_of_run
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch, Splits
@@ -175,7 +175,7 @@ class Updater:
         Returns a warning if the results of a resumed run will not be the same to the last bit as
         if it had never stopped.
         """
-        way, warning = repeated(self.model, self.settings, state, self.ranks)
+        way, warning = way_of_run(self.model, self.settings, state, self.ranks)
         note(way, state, self.ranks)
         self.compute_by(way)
         self._masks_by_kernels = state.masks == "kernels"

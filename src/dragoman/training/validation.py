@@ -70,7 +70,7 @@ class Validator:
             update=self.state.update,
             weights=weights,
             scores=evaluation.scores,
-            samples=tuple(sample.shortened() for sample in evaluation.samples),
+            samples=tuple(sample.shorten() for sample in evaluation.samples),
             best=best,
             seconds=seconds,
             elapsed=self.state.elapsed,

@@ -142,8 +142,8 @@ class MovingAverage:
         self.values.lerp_(values, 1 - decay)
 
 
-def swap(one: Tensor, other: Tensor) -> None:
+def swap(first: Tensor, second: Tensor) -> None:
     """Exchange the contents of two buffers (E,)."""
-    kept = one.clone()
-    one.copy_(other)
-    other.copy_(kept)
+    kept = first.clone()
+    first.copy_(second)
+    second.copy_(kept)

@@ -141,7 +141,7 @@ def test_text_that_is_not_the_runs_is_told_before_it_is_measured(
 def test_it_writes_on_from_what_it_is_given(letters: Run) -> None:
     writer = Writer(letters)
     (tokens,) = letters.forms.target.tokens(["Der Hund"])
-    assert list(writer.given_ids("Der Hund")) == list(tokens)
+    assert list(writer.ids_to_show("Der Hund")) == list(tokens)
     greedy = SearchSettings(beam=1, max_length=40)
     ((one,), (other,)) = writer(["Der Hund", ""], greedy)
     assert one.text.startswith("Der Hund") and len(one.text) > len("Der Hund") and other.text

@@ -187,7 +187,7 @@ def test_it_is_described(served: Served) -> None:
 def test_its_text_is_looked_into(spans: Run, served: Served) -> None:
     text = "dog the bread"
     tagger = Tagger(spans)
-    said = tagger.shown(text)
+    said = tagger.own_output(text)
 
     async def check() -> None:
         async with served() as client:

@@ -227,14 +227,14 @@ def test_other_verbs_say_what_it_is(
 
 def test_it_can_be_looked_into(words: Run) -> None:
     tagger = Tagger(words)
-    shown = tagger.shown("they run")
+    shown = tagger.own_output("they run")
     assert shown.text == "they_PRP run_VB"
     (scored,) = tagger.score_ids(["they run"], [shown.ids])
     assert scored.score == pytest.approx(shown.score, abs=1e-5)
     record = tagger.look("they run", shown.ids)
     assert len(record.source) == len(tagger.source_ids("they run"))
     with pytest.raises(DragomanError, match="prefix"):
-        tagger.shown("they run", "a")
+        tagger.own_output("they run", "a")
 
 
 def test_a_tagger_from_a_masked_model_and_from_a_tagger(

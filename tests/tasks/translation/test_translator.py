@@ -214,7 +214,7 @@ def test_a_shortlist_is_learned_kept_and_refused_when_stale(tiny_run: Path, tmp_
         assert alone.score == pytest.approx(result.score, abs=1e-3)
         if short.precision == "int8":
             source = short.source_ids(text)
-            allowed = set(learned.shortlist.allowed(source).tolist())
+            allowed = set(learned.shortlist.tokens_for(source).tolist())
             assert set(alone.ids) <= allowed
     drawn = parse_search(SearchSettings(), ["sampling.temperature=1.0", "max_length=8"])
     assert short(texts[0], settings=drawn).text == short(texts[0], settings=drawn).text

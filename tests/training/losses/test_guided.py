@@ -13,7 +13,7 @@ from torch import Tensor
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.word_links import WordLinks
 from dragoman.models.interface import Writing
-from dragoman.native.linear import supported
+from dragoman.native.linear import is_supported
 from dragoman.nn.linear import use_precision
 from dragoman.nn.probes import Probe
 from dragoman.training.losses.guided import GuidedAlignment
@@ -155,7 +155,7 @@ def test_it_teaches_the_head_to_look_where_it_is_told(model: Writing) -> None:
 @pytest.mark.parametrize("make", [transformer, recurrent, convolutional])
 def test_kernels_learn_the_same(make: Callable[..., Writing]) -> None:
     """Beside kernels, which compute all heads without weights, one head is computed by itself."""
-    if not supported(32, 32, "fp32"):
+    if not is_supported(32, 32, "fp32"):
         pytest.skip("no kernels for training on this machine")
     torch.manual_seed(0)
     model = make(model_dim=32).requires_grad_(True)

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from dragoman.base.reading import NOT_UTF8, readable
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.data.checks.block_sampler import Block
 from dragoman.data.checks.correspondence import Correspondence, Moved, find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -340,4 +340,4 @@ def _pair(pair: Pair) -> str:
 
 def _quote(text: str) -> str:
     """Return the text shortened, and safe to print on any terminal."""
-    return repr(shortened(readable(text), _SHOWN_CHARACTERS))
+    return repr(shorten(readable(text), _SHOWN_CHARACTERS))

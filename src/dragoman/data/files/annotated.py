@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from dragoman.base.errors import DataError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
 
@@ -109,7 +109,7 @@ def layout_of(lines: Iterable[str], path: Path) -> Layout:
     commented = all(line.startswith("# ") for line in full)
     if full and columns_of(full) > 1 and not commented:
         return "columns"
-    shown = f": {shortened(full[0], 60)!r}" if full else ""
+    shown = f": {shorten(full[0], 60)!r}" if full else ""
     raise DataError(
         f"{path}: it contains no tagged words{shown}. Use columns (a word and its tag a line, "
         "blank lines between sentences), lines of word_TAG, or bracketed trees"
@@ -150,7 +150,7 @@ def _read_underscored(lines: Iterable[str], path: Path) -> Iterator[Pair]:
         for before, _, tag in parts:
             if not before or not tag:
                 raise DataError(
-                    f"{path}, line {number}: the word {shortened(before or tag, 40)!r} has no tag. "
+                    f"{path}, line {number}: the word {shorten(before or tag, 40)!r} has no tag. "
                     "Write each word as word_TAG"
                 )
         if parts:
@@ -180,19 +180,19 @@ def _columns(
         if len(parts) != width:
             raise DataError(
                 f"{path}, line {number} has {plural(len(parts), 'column')}, but the first line has "
-                f"{width}: {shortened(line, 60)!r}"
+                f"{width}: {shorten(line, 60)!r}"
             )
         if width < max(columns):
             raise DataError(
                 f"{path}, line {number} has no column {max(columns)}; its last is {width}: "
-                f"{shortened(line, 60)!r}. Set the columns of word and tag, such as --columns 1,2"
+                f"{shorten(line, 60)!r}. Set the columns of word and tag, such as --columns 1,2"
             )
         begun = begun if words else number
         word, tag = (parts[column - 1].split() for column in columns)
         for what, value in (("word", word), ("tag", tag)):
             if len(value) != 1 and not (universal and value is word and value):
                 why = "holds a space" if value else "is empty"
-                raise DataError(f"{path}, line {number}: the {what} {why}: {shortened(line, 60)!r}")
+                raise DataError(f"{path}, line {number}: the {what} {why}: {shorten(line, 60)!r}")
         words += word
         tags += _tags_of(len(word), tag[0])
 

@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 from dragoman.base.errors import DataError
 from dragoman.base.reading import csv_rows, readable
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import decode_lines
 from dragoman.formats.po import MessageCatalogue
@@ -285,4 +285,4 @@ def _show_json(value: object) -> str:
 
 
 def _show(text: str, width: int = 60) -> str:
-    return repr(shortened(readable(text), width))
+    return repr(shorten(readable(text), width))

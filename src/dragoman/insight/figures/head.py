@@ -232,7 +232,7 @@ def open_short(subject: Subject, part: Part, layer: int) -> OpenedAttention:
     """Return what the attention layer ``layer`` (from 0) of ``part`` computed for the subject's
     sentence and its output, both shortened so that every number can be shown."""
     source = _short(subject)
-    target = subject.predictor.shown(source).ids[: _most(subject) - 1]
+    target = subject.predictor.own_output(source).ids[: _most(subject) - 1]
     return open_attention(subject.predictor, part, layer, source, target)
 
 

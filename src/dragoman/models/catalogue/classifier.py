@@ -68,8 +68,8 @@ class Classifier(Network):
         logits: Tensor = self.head(hidden)
         return logits if ids is None else logits[..., ids]
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        return self.body.embedded(tokens, side)
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        return self.body.input_terms(tokens, side)
 
 
 def first_rows(rows: Tensor, layout: Layout) -> Tensor:

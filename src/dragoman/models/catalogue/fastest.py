@@ -23,7 +23,7 @@ from dragoman.models.searched import SearchModel
 from dragoman.models.settings import DEFAULT, ModelSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import library, loader
-from dragoman.native.measured import known, measure, measures, microseconds
+from dragoman.native.measured import measure, measures, microseconds, recall
 from dragoman.nn.settings import InferencePrecision
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ def without_torch(
     them on this machine, and they run such models. ``sizes``: the numbers of source and target
     tokens. ``kept``: the folder of weights that were packed before (``packed_models.py``).
     """
-    times = {} if remembered is None or not loader.loaded() else known(remembered)
+    times = {} if remembered is None or not loader.is_loaded() else recall(remembered)
     if not any(
-        path.without_torch is not None and path.remembered_as("one") in times
+        path.without_torch is not None and path.time_key("one") in times
         for path in (fast_paths(settings.kind) if times else ())
     ):
         return None
@@ -138,10 +138,10 @@ def without_torch(
     if path is None or path.without_torch is None:
         return None
     with loader.using(path.level):
-        found = packed_model(path.without_torch, settings, sizes, weights, kept)
-        if found is None:
+        packed = packed_model(path.without_torch, settings, sizes, weights, kept)
+        if packed is None:
             return None
-        made = path.without_torch.make(found, shortlist)
+        made = path.without_torch.make(packed, shortlist)
     line += _shortlist_note(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     rows = _rows(path, lambda _: times)
@@ -161,7 +161,7 @@ def _trials(paths: Sequence[FastPath]) -> Trials:
     """Return the trials of some paths, with one sentence and with many, by the names of their
     times."""
     return {
-        path.remembered_as(amount): partial(_trial, path, path.trial, rows)
+        path.time_key(amount): partial(_trial, path, path.trial, rows)
         for path in paths
         for amount, rows in AMOUNTS.items()
     }
@@ -177,9 +177,7 @@ def _rows(path: FastPath, times_of: Times) -> int:
     if path.more_rows is None or path.rows_trial is None or not measures():
         return path.rows
     sizes = (path.rows, path.more_rows)
-    trials = {
-        path.remembered_as(f"{n} rows"): partial(_trial, path, path.rows_trial, n) for n in sizes
-    }
+    trials = {path.time_key(f"{n} rows"): partial(_trial, path, path.rows_trial, n) for n in sizes}
     times = times_of(trials)
     if not trials.keys() <= times.keys():
         return path.rows
@@ -233,8 +231,7 @@ def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -
     """Return the time of a path divided by that of the fastest of ``among``: the geometric mean for
     one sentence and for many, since users may need both."""
     shares = [
-        times[path.remembered_as(amount)]
-        / min(times[other.remembered_as(amount)] for other in among)
+        times[path.time_key(amount)] / min(times[other.time_key(amount)] for other in among)
         for amount in AMOUNTS
     ]
     return math.prod(shares) ** (1 / len(shares))
@@ -306,7 +303,7 @@ def paths_timed() -> list[tuple[str, int, int, bool]]:
     ranked = sorted(paths, key=lambda path: _cost(path, paths, times))
     return [
         (
-            path.line(), times[path.remembered_as("one")], times[path.remembered_as("many")],
+            path.line(), times[path.time_key("one")], times[path.time_key("many")],
             path is ranked[0],
         )
         for path in ranked

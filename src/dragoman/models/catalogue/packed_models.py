@@ -85,10 +85,10 @@ class HeldWeights:
         if note is not None and (known := _read_note(note)) is not None:
             return known
         self._file.seek(0)
-        found = hashlib.file_digest(self._file, "sha256").hexdigest()
+        digest = hashlib.file_digest(self._file, "sha256").hexdigest()
         if note is not None and self._has_settled():
-            _write_note(note, found)
-        return found
+            _write_note(note, digest)
+        return digest
 
     def read(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array] | None:
         """Read the weights by name. Return None unless they are complete, finite and of those
@@ -122,9 +122,9 @@ class HeldWeights:
     def _name(self) -> str:
         """A hash that identifies this file, in its current state, among all files of this
         machine."""
-        one = self._opened
-        told = (one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+        stat = self._opened
+        identity = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        return hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
 
     def _has_settled(self) -> bool:
         """Return True if the file has not changed since it was opened, nor shortly before."""
@@ -144,10 +144,10 @@ def _read_note(note: Path) -> str | None:
     return text if re.fullmatch("[0-9a-f]{64}", text) else None
 
 
-def _write_note(note: Path, found: str) -> None:
+def _write_note(note: Path, digest: str) -> None:
     try:
         with replacing_file(note, forced=False) as temporary:
-            temporary.write_text(found, encoding="ascii")
+            temporary.write_text(digest, encoding="ascii")
     except FileError as error:
         logger.debug("the hash of a weights file is not remembered: %s", error)
 
@@ -270,8 +270,8 @@ def _tidy(folder: Path, most: int) -> None:
     """Delete files that were not used for ``MAX_SECONDS``, and the least recently used ones, until
     all together have at most ``most`` bytes."""
     now, total = time.time(), 0
-    found = [(path.stat(), path) for path in folder.iterdir() if path.is_file()]
-    for stat, path in sorted(found, key=lambda one: -one[0].st_mtime):
+    files = [(path.stat(), path) for path in folder.iterdir() if path.is_file()]
+    for stat, path in sorted(files, key=lambda file: -file[0].st_mtime):
         total += stat.st_size
         if now - stat.st_mtime > MAX_SECONDS or total > most:
             path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.prepared import PreparedNetwork
-from dragoman.models.transformer.cpu_state import CpuState, Heads, History, Sources, columns, taken
+from dragoman.models.transformer.cpu_state import CpuState, Heads, History, Sources, columns, take
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.layers import DecoderLayer
 from dragoman.nn.linear import InferenceLinear, Linear, SlicedLinear
@@ -88,11 +88,11 @@ class PreparedTransformer(PreparedNetwork):
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, CpuState)  # a state comes back to the model that made it
         network, new = self._network, tokens.shape[1]
-        told = None if state.following is None else state.following.next_word_rows(tokens)
+        next_words = None if state.following is None else state.following.next_word_rows(tokens)
         tokens = state.spread(tokens)
         x = network.embed_target(tokens.flatten(), state.begin(tokens).flatten())  # (n x t, D)
-        if told is not None:
-            x = x + state.spread(told.unflatten(0, (-1, new))).flatten(0, 1)
+        if next_words is not None:
+            x = x + state.spread(next_words.unflatten(0, (-1, new))).flatten(0, 1)
         for i, layer in enumerate(self._layers):
             sublayers: tuple[Callable[[Tensor], Tensor], ...] = (
                 partial(self._look_back, i, layer, state),
@@ -103,22 +103,22 @@ class PreparedTransformer(PreparedNetwork):
                 added = sublayer(norm.forward(x) if self._pre else x)
                 x = x + added if self._residual else added
                 x = x if self._pre else norm.forward(x)
-        x = taken(x.unflatten(0, (-1, new))[:, -1], state.standing)  # (N, D)
+        x = take(x.unflatten(0, (-1, new))[:, -1], state.standing)  # (N, D)
         return x if network.decoder_norm is None else network.decoder_norm.forward(x)
 
     def _look_back(self, i: int, layer: _CpuLayer, state: CpuState, x: Tensor) -> Tensor:
         heads = self._heads
         query, key, value = layer.joint(x).split((self._widths[0], *self._widths), dim=1)
         keys, values = state.append(i, key, value)
-        found = heads.attend(heads.split(query, len(state.starts)), keys, values, state.mask)
-        return layer.self_output(heads.join(found, self._dtype))
+        context = heads.attend(heads.split(query, len(state.starts)), keys, values, state.mask)
+        return layer.self_output(heads.join(context, self._dtype))
 
     def _look_over(self, i: int, layer: _CpuLayer, state: CpuState, x: Tensor) -> Tensor:
         heads, sources = self._heads, state.sources
         assert sources is not None
-        query = heads.split(taken(layer.query(x), state.cells, state.new), len(sources.allowed))
-        found = heads.attend(query, sources.keys[i], sources.values[i], state.source_mask)
-        return layer.cross_output(taken(heads.join(found, self._dtype), state.places, state.new))
+        query = heads.split(take(layer.query(x), state.cells, state.new), len(sources.allowed))
+        context = heads.attend(query, sources.keys[i], sources.values[i], state.source_mask)
+        return layer.cross_output(take(heads.join(context, self._dtype), state.places, state.new))
 
     def _sources_of(self, memory: Memory) -> Sources:
         """Return the keys and values of the sources in every layer."""

@@ -25,8 +25,8 @@ from torch.nn import functional as F
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.settings import UNKNOWN
 from dragoman.models.transformer.next_word import Following, NextWord
-from dragoman.nn.layout import joined
-from dragoman.nn.linear import rounded
+from dragoman.nn.layout import join
+from dragoman.nn.linear import round_up
 
 GROWTH = 32
 """The number of columns by which a history grows beyond those that are needed."""
@@ -153,9 +153,9 @@ class Sources:
     def join(self, other: Sources) -> Sources:
         """Return the sources of both, with the shorter ones extended by masked positions."""
         return Sources(
-            list(map(joined, self.keys, other.keys)),
-            list(map(joined, self.values, other.values)),
-            joined(self.allowed, other.allowed),
+            list(map(join, self.keys, other.keys)),
+            list(map(join, self.values, other.values)),
+            join(self.allowed, other.allowed),
             self.may_be_blind or other.may_be_blind,
         )
 
@@ -164,7 +164,7 @@ class CpuState(DecodeState):
     """The state of a search on plain torch. Only one thread at a time may use a state.
 
     After ``begin``, the layers of a step call ``append`` and read ``mask``, ``sources`` and
-    ``source_mask``. ``taken`` reorders rows: queries of slots by ``cells``, so that those of one
+    ``source_mask``. ``take`` reorders rows: queries of slots by ``cells``, so that those of one
     source are adjacent, the results back by ``places``, and the last result by ``standing``, from
     slots to rows.
     """
@@ -221,7 +221,7 @@ class CpuState(DecodeState):
         if self.following is not None:
             self.following.select(rows)
         kept = self._row_slots[rows]
-        if len(set(kept.tolist())) < len(kept) or rounded(len(kept)) < len(self.starts):
+        if len(set(kept.tolist())) < len(kept) or round_up(len(kept)) < len(self.starts):
             self._gather(kept, len(kept))
         else:
             whole = len(kept) == len(self.starts) and torch.equal(kept, torch.arange(len(kept)))
@@ -273,20 +273,20 @@ class CpuState(DecodeState):
     def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Store new keys (n x t, H x K) and values (n x t, H x Kv) of a layer. Return all keys so
         far, (n x H, T, K), and all values."""
-        found, seen = [], self.mask.bias.shape[2]
+        by_head, seen = [], self.mask.bias.shape[2]
         for i, new in ((2 * layer, keys), (2 * layer + 1, values)):
             table = self._history.table(i, seen)  # (T, n, H x K)
             grid = new.unflatten(0, (-1, self.new)).transpose(0, 1)  # (t, n, H x K)
             table[self._column - self.new : self._column] = grid
             heads = table.view(seen, len(self.starts) * self._heads.count, -1)
-            found.append(heads.transpose(0, 1))
-        return found[0], found[1]
+            by_head.append(heads.transpose(0, 1))
+        return by_head[0], by_head[1]
 
     # ---- inside
 
     def _gather(self, kept: Tensor, wanted: int) -> None:
         """Copy slots ``kept`` (N,) to slots 0..N-1 of as many as ``wanted`` rows need."""
-        index = kept.new_zeros(rounded(wanted))
+        index = kept.new_zeros(round_up(wanted))
         index[: len(kept)] = kept
         first = int(self.starts[kept].min()) if len(kept) else self._column
         self._history.select(first, self._column, index)
@@ -333,7 +333,7 @@ class CpuState(DecodeState):
         self.source_mask = Mask.of(allowed, self._heads.count, self.sources.may_be_blind)
 
 
-def taken(rows: Tensor, index: Tensor | None, new: int = 1) -> Tensor:
+def take(rows: Tensor, index: Tensor | None, new: int = 1) -> Tensor:
     """Select blocks (M,) of ``new`` rows each: (n x t, W) -> (M x t, W). With ``index`` None,
     return ``rows`` unchanged."""
     if index is None:

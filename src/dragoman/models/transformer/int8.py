@@ -137,7 +137,7 @@ def why_not_here() -> str | None:
     they can run some."""
     if not library.available():
         return library.status().reason
-    if not decoder.supported():
+    if not decoder.is_supported():
         return "the native library has no int8 decoder for this processor"
     level = loader.level_in_use()
     return None if _agrees(level) else "its kernels do not agree with plain torch on this machine"
@@ -158,5 +158,5 @@ def _agrees(level: str | None) -> bool:
         tokens = torch.tensor([[1, 5, 9], [1, 60, 3]])
         fast = Int8Transformer(plain)
         expected = plain.step(tokens, plain.start(plain.encode(source)))
-        found = fast.step(tokens, fast.start(fast.encode(source)))
-        return bool((found - expected).norm() < 0.05 * expected.norm())
+        logits = fast.step(tokens, fast.start(fast.encode(source)))
+        return bool((logits - expected).norm() < 0.05 * expected.norm())

@@ -112,7 +112,7 @@ class Int8Search(SearchModel):
             if not self.has_shortlist:
                 scores = logits - _log_sum(logits)
                 return _greatest(scores if constrain is None else constrain(scores), k)
-            allowed = self.allowed(state)
+            allowed = self.flag_allowed(state)
             total = _log_sum(np.where(allowed, logits, np.float32(-np.inf)))  # (N, 1)
             # What is not on the list costs what it would if it were.
             scores = logits - np.where(allowed, total, np.logaddexp(total, logits))
@@ -121,11 +121,11 @@ class Int8Search(SearchModel):
             forced = np.isfinite(scores).sum(axis=1, keepdims=True) == 1
             return _greatest(np.where(allowed | forced, scores, np.float32(-np.inf)), k)
 
-    def allowed(self, state: NativeState) -> npt.NDArray[np.bool_]:
+    def flag_allowed(self, state: NativeState) -> npt.NDArray[np.bool_]:
         """Return flags (N, V), True for the tokens that the shortlist allows for the source of each
         row."""
         out = np.empty((state.rows, self.vocabulary), np.bool_)
-        state.allowed(out)
+        state.flag_allowed(out)
         return out
 
     def _take(
@@ -159,7 +159,7 @@ class Int8Searching(SearchSession):
 
     def admit(self, sources: Sequence[Source]) -> None:
         every = [np.asarray(source) for source in sources]
-        if any(one.ndim != 1 or one.dtype.kind not in "iu" for one in every):
+        if any(array.ndim != 1 or array.dtype.kind not in "iu" for array in every):
             raise TypeError("the kernels read only tokens; torch reads rows (Int8Transformer)")
         tokens = np.concatenate(every).astype(np.int64)
         lengths = np.array([len(source) for source in sources], np.int32)
@@ -200,8 +200,8 @@ def _log_sum(logits: Floats32) -> Floats32:
     """Return the logarithm (N, 1) of the sum of the exponentials of (N, V), summed in fp64."""
     most = logits.max(axis=1, keepdims=True)
     total = np.exp(logits - most, dtype=np.float64).sum(axis=1, keepdims=True)
-    found: Floats32 = (most + np.log(total)).astype(np.float32)
-    return found
+    sums: Floats32 = (most + np.log(total)).astype(np.float32)
+    return sums
 
 
 def _greatest(scores: Floats32, k: int) -> tuple[Floats32, Integers]:

@@ -54,13 +54,13 @@ class PositionTable:
         """
         with self._lock:
             if length > self.kept[2]:
-                made = self._made(length)
+                made = self._make(length)
                 rows = np.zeros((len(made), self._width), np.float32)
                 rows[:, : made.shape[1]] = made
                 self.kept = (rows, rows.ctypes.data, len(rows))
             return self.kept
 
-    def _made(self, length: int) -> Array:
+    def _make(self, length: int) -> Array:
         if self._learned is None:
             return _fixed_rows(self._settings, max(256, 2 * length), self._model_dim)
         if length > len(self._learned):
@@ -76,8 +76,8 @@ def _fixed_rows(settings: PositionSettings, count: int, width: int) -> Array:
     """Return the rows (count, width) of an encoding that is neither learned nor depends on a
     length, as ``nn/embedding.py`` computes them."""
     made = _TABLES[settings.kind](np.arange(count), width)
-    found: Array = made.astype(np.float32)
-    return found
+    rows: Array = made.astype(np.float32)
+    return rows
 
 
 def _sinusoidal(positions: npt.NDArray[np.int64], width: int) -> Floats:
@@ -165,17 +165,17 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
     A file must have these shapes, because the kernels trust the settings. The layers are in the
     order of ``pack_model`` (``in_order``)."""
     width, ffn, heads = settings.model_dim, settings.ffn_dim, settings.attention.num_heads
-    keys, values = (heads * one for one in _head_widths(settings))
-    found: dict[str, tuple[int, ...]] = {}
+    keys, values = (heads * size for size in _head_widths(settings))
+    by_name: dict[str, tuple[int, ...]] = {}
 
     def linear(name: str, outputs: int, inputs: int, *, sliced: bool = False) -> None:
         # Each head sees a slice of its input alone (nn/linear.py).
         by_head = (heads, outputs // heads, inputs // heads)
-        found[f"{name}.weight"] = by_head if sliced else (outputs, inputs)
-        found[f"{name}.bias"] = (outputs,)
+        by_name[f"{name}.weight"] = by_head if sliced else (outputs, inputs)
+        by_name[f"{name}.bias"] = (outputs,)
 
     def norm(name: str) -> None:
-        found[f"{name}.weight"] = found[f"{name}.bias"] = (width,)
+        by_name[f"{name}.weight"] = by_name[f"{name}.bias"] = (width,)
 
     def attention(name: str) -> None:
         for part, outputs in (("query", keys), ("key", keys), ("value", values)):
@@ -188,16 +188,16 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
         linear(f"{name}.outer", width, ffn)
         norm(f"{name}_norm")
 
-    found["source_embedding.weight"] = (source, width)
+    by_name["source_embedding.weight"] = (source, width)
     if settings.tie != "all":
-        found["target_embedding.weight"] = (target, width)
+        by_name["target_embedding.weight"] = (target, width)
     if settings.tie == "none":
-        found["output.weight"] = (target, width)
+        by_name["output.weight"] = (target, width)
     if settings.output_bias:
-        found["output_bias"] = (target,)
+        by_name["output_bias"] = (target,)
     if settings.positions.kind == "learned":
         for side in ("source", "target"):
-            found[f"{side}_positions.table"] = (settings.positions.maximum, width)
+            by_name[f"{side}_positions.table"] = (settings.positions.maximum, width)
     for i in range(settings.encoder_layers):
         attention(f"encoder.{i}.attention")
         feed_forward(f"encoder.{i}.feed_forward")
@@ -208,7 +208,7 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
     if settings.norm == "pre":
         norm("encoder_norm")
         norm("decoder_norm")
-    return found
+    return by_name
 
 
 def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
@@ -222,7 +222,7 @@ def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
     source = named["source_embedding.weight"]
     target = named.get("target_embedding.weight", source)
     ends = (source, target, named.get("output.weight", target), named.get("output_bias"))
-    return [None if one is None else _plain(one) for one in (*map(named.get, names), *ends)]
+    return [None if array is None else _plain(array) for array in (*map(named.get, names), *ends)]
 
 
 def _plain(weight: Array) -> Array:
@@ -278,7 +278,7 @@ class Int8Model:
         """The memory of all weights, which is valid as long as the model exists."""
         return [
             *self.native.parts,
-            *(one.reshape(-1).view(np.uint8) for one in self.learned.values()),
+            *(table.reshape(-1).view(np.uint8) for table in self.learned.values()),
         ]
 
 

@@ -24,7 +24,7 @@ from dragoman.models.settings import BEGIN, UNKNOWN, TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import Positions, embed, placed
+from dragoman.nn.embedding import Positions, add_positions, embed
 from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Computing
@@ -116,32 +116,32 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
         return tuple(
-            AttentionLayer(part, number, one.heads, one.scale, one.name)
-            for part, number, one in self._attending()
+            AttentionLayer(part, number, attention.heads, attention.scale, attention.name)
+            for part, number, attention in self._attending()
         )
 
     @property
     def sublayers(self) -> tuple[Sublayer, ...]:
         """All sub-layers, in the order of computing."""
-        found = []
+        sublayers = []
         for number, reading in enumerate(self.encoder):
-            found += [
+            sublayers += [
                 Sublayer("encoder", number, "self-attention", reading.attention_norm),
                 Sublayer("encoder", number, "feed-forward", reading.feed_forward_norm),
             ]
         for number, writing in enumerate(self.decoder):
-            found += [
+            sublayers += [
                 Sublayer("decoder", number, "self-attention", writing.self_attention_norm),
                 Sublayer("decoder", number, "cross-attention", writing.cross_attention_norm),
                 Sublayer("decoder", number, "feed-forward", writing.feed_forward_norm),
             ]
-        return tuple(found)
+        return tuple(sublayers)
 
     def query_matrix(self, attention: AttentionLayer) -> Tensor:
         """Return W^Q of all heads, (H x K, D); (H, K, D / H) if each head reads only a slice of its
         input."""
-        (found,) = (one for _, _, one in self._attending() if one.name == attention.name)
-        return found.query.weight.detach()
+        (module,) = (layer for _, _, layer in self._attending() if layer.name == attention.name)
+        return module.query.weight.detach()
 
     # ---- writing
 
@@ -197,7 +197,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
             return rows
         starts = (tokens == BEGIN).nonzero()[:, 0]
         weight = self.written_embedding.weight
-        only_positions = placed(
+        only_positions = add_positions(
             weight.new_zeros(len(starts), weight.shape[1]),
             self.dropout,
             positions=positions[starts],
@@ -206,7 +206,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         )
         return rows.index_copy(0, starts, only_positions.to(rows.dtype))
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         of_source, places = side == "source", torch.arange(len(tokens))
         embedding = self.source_embedding if of_source else self.written_embedding
         encoding = self.source_positions if of_source else self.target_positions

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.interface import Memory
-from dragoman.nn.layout import Layout, Sequences, joined
+from dragoman.nn.layout import Layout, Sequences, join
 from dragoman.nn.linear import Linear
 
 _SPECIAL = 3
@@ -106,7 +106,7 @@ class Following:
         words, layout = self._next_word.words(memory)
         grid, owners = layout.pad(words), torch.arange(layout.batch, device=layout.device)
         last = torch.tensor(layout.lengths, device=layout.device) - 1
-        self._words = joined(self._words, grid) if len(self._words) else grid
+        self._words = join(self._words, grid) if len(self._words) else grid
         self._owners = torch.cat([self._owners, len(self._last) + owners])
         self._last = torch.cat([self._last, last])
         self._past = torch.cat([self._past, torch.zeros_like(owners)])

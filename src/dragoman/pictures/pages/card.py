@@ -42,7 +42,7 @@ def card_markdown(
     if run.scores:
         parts += ["## Scores", ""]
         rows = [
-            (s.measure.called, s.measure.written(s.value), s.test, s.signature) for s in run.scores
+            (s.measure.called, s.measure.text(s.value), s.test, s.signature) for s in run.scores
         ]
         parts += _table(Table("", ("score", "value", "test", "signature"), rows))
     for heading, tables in (("What it takes for what", run.measured), ("Data", run.data)):

@@ -73,7 +73,7 @@ def _scores(scores: Sequence[ShownScore]) -> str:
     parts = ['<ul class="scores">']
     for score in scores:
         parts.append(
-            f'<li><span class="value">{score.measure.written(score.value)}</span>'
+            f'<li><span class="value">{score.measure.text(score.value)}</span>'
             f'<span class="name">{escape(score.measure.called)}</span>'
             f'<span class="test">{escape(score.test)}</span></li>'
         )

@@ -25,7 +25,7 @@ from dragoman.runs.recipe.recipe_text import (
     merge,
     parse_toml,
     read_text,
-    shipped,
+    text_of_shipped,
     without_gone,
 )
 from dragoman.runs.recipe.sections import FORMAT, Sections
@@ -91,7 +91,7 @@ class Recipe(Sections):
         """The specification of the task, with the source."""
         return self.tasks[self.task].of(self.source)
 
-    def updated(self, **sections: Mapping[str, Any]) -> Self:
+    def override(self, **sections: Mapping[str, Any]) -> Self:
         """Return the recipe with other values of some settings, by section, which are not checked
         again."""
         changed = {
@@ -110,7 +110,7 @@ class Recipe(Sections):
             corpus.model_copy(update={"weight": corpus.weight * old.weight}) for corpus in old.train
         )
         held = {name: getattr(old, name) for name in ("dev", "test", "split")}
-        return self.updated(data={"train": train, "old": None, **held}, training={"blend": False})
+        return self.override(data={"train": train, "old": None, **held}, training={"blend": False})
 
     @property
     def bounded_plan(self) -> PlanSettings:
@@ -131,7 +131,7 @@ class Recipe(Sections):
         if path.suffix == ".toml" or path.is_file():
             text, base, where = read_text(path), path.resolve().parent, str(path)
         else:
-            text, base, where = shipped(str(source)), Path.cwd(), f"recipe {source}"
+            text, base, where = text_of_shipped(str(source)), Path.cwd(), f"recipe {source}"
         if not text.strip():
             raise RecipeError(f"{where} is empty")
         try:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from dragoman.base.errors import RecipeError, RunError
 from dragoman.base.reading import near_files, read_bytes
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.models.settings import KINDS
 from dragoman.sources.known import SOURCES
@@ -84,7 +84,7 @@ def read_text(path: Path) -> str:
         raise RecipeError(f"recipe {path}: {error}") from error
 
 
-def shipped(name: str) -> str:
+def text_of_shipped(name: str) -> str:
     """Return the text of a recipe that comes with the program. Errors: ``RecipeError``."""
     names = shipped_recipes()
     if name not in names:
@@ -110,16 +110,16 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
     """Apply ``change`` to every path under ``data``, and to the run of ``painting``; no other
     section names files."""
 
-    def mapped(value: Any, key: str) -> Any:
+    def map_within(value: Any, key: str) -> Any:
         if isinstance(value, Mapping):
-            return {name: mapped(one, name) for name, one in value.items()}
+            return {name: map_within(item, name) for name, item in value.items()}
         if isinstance(value, list):
-            return [mapped(one, "") for one in value]
+            return [map_within(item, "") for item in value]
         is_path = key in _PATHS and isinstance(value, str)
         return change(value) if is_path and not (key == "prepared" and "://" in value) else value
 
     return {
-        name: mapped(section, name) if name in ("data", "painting") else section
+        name: map_within(section, name) if name in ("data", "painting") else section
         for name, section in values.items()
     }
 
@@ -184,7 +184,7 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
         # pydantic adds the kind of model or source after the section that contains it.
         has_kind = len(location) > 1 and location[1] in _KINDS_OF.get(str(location[0]), ())
         written = location[:1] + location[2:] if has_kind else location
-        key = shortened(".".join(str(part) for part in written), _SHOWN)
+        key = shorten(".".join(str(part) for part in written), _SHOWN)
         if key in _GONE:
             lines.append(f"{key!r} is no longer a setting: leave it out")
         elif problem["type"] == "extra_forbidden":
@@ -198,7 +198,7 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
             message = problem["msg"].removeprefix("Value error, ")
             given = problem["input"]
             is_simple = not isinstance(given, dict | list | tuple)
-            shown = f" (given: {shortened(repr(given), _SHOWN)})" if is_simple else ""
+            shown = f" (given: {shorten(repr(given), _SHOWN)})" if is_simple else ""
             lines.append(f"{key}: {message}{shown}" if key else f"{message}{shown}")
     return f"{where}: " + "\n  ".join(lines)
 
@@ -234,9 +234,9 @@ def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]
             continue
         if isinstance(part, int) or part not in model.model_fields:
             continue
-        found = settings_in(model.model_fields[part].annotation)
-        if found is not None:
-            model = found
+        nested = settings_in(model.model_fields[part].annotation)
+        if nested is not None:
+            model = nested
     return list(model.model_fields)
 
 
@@ -246,7 +246,7 @@ def settings_in(annotation: Any) -> type[BaseModel] | None:
         return annotation
     if get_origin(annotation) in (Union, UnionType, tuple, list):
         for inner in get_args(annotation):
-            found = settings_in(inner)
-            if found is not None:
-                return found
+            nested = settings_in(inner)
+            if nested is not None:
+                return nested
     return None

@@ -199,7 +199,7 @@ class Spec(Task):
         """Check that the task can use a model of that kind. Errors: ``ValueError``."""
         asked, model = (self.reads, self.writes), recipe.model
         if (model.reads, model.writes) != asked:
-            kinds = [kind for kind, one in KINDS.items() if (one.reads, one.writes) == asked]
+            kinds = [kind for kind, about in KINDS.items() if (about.reads, about.writes) == asked]
             raise ValueError(
                 f'model.kind = "{model.kind}" {ABLE[model.reads, model.writes]}, but a '
                 f"{self.called} needs a model that {ABLE[asked]}: choose one of {', '.join(kinds)}"
@@ -289,7 +289,7 @@ class Spec(Task):
 def check_voices(recipe: Sections) -> None:
     """Check that synthetic voices can speak the text that is written. Errors: ``ValueError``."""
     source, target = recipe.languages.source, recipe.languages.target
-    if len({base(one) for one in (source, target)} - {"und"}) > 1:
+    if len({base(code) for code in (source, target)} - {"und"}) > 1:
         raise ValueError(
             f"data.synthetic_voices speaks what is written, which is {target!r} here, and "
             f"recordings are in {source!r}. Leave it out"

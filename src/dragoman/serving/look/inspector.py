@@ -345,7 +345,7 @@ class Inspector:
             )
 
         def measure(under: Intervention) -> float:
-            return self._session.believed(request.text, ids, tokens, under)
+            return self._session.output_log_p(request.text, ids, tokens, under)
 
         under = self.under(request)
         whole = measure(under)
@@ -397,7 +397,7 @@ class Inspector:
                 f"compare: the output for this text has {len(seen.best.tokens)} tokens.",
                 tokens=len(seen.best.tokens),
             )
-        return replace(seen, compared=self._session.believed(request.text, ids, tokens, under))
+        return replace(seen, compared=self._session.output_log_p(request.text, ids, tokens, under))
 
     def _settings(self, request: LookRequest) -> SearchSettings:
         """Return the settings of the search: those of the run, for a single output, with the

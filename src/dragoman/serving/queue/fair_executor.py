@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dragoman.engine.session import ended_by
+from dragoman.engine.session import use_check
 from dragoman.serving.http.limits import Places
 from dragoman.serving.queue.queued_request import Turns
 
@@ -94,7 +94,7 @@ class FairExecutor:
         if self._at_work or (following := self._jobs.take()) is None:
             return
         self._at_work, (client, job) = True, following
-        work = ended_by(job.check)(job.work)
+        work = use_check(job.check)(job.work)
         began = asyncio.get_running_loop().run_in_executor(self._thread, work)
         began.add_done_callback(partial(self._end, client, job))
 

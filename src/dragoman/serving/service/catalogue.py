@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.forms.languages import base, same_language
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.outputs import DetectedLanguage
@@ -76,7 +76,7 @@ class Catalogue:
         for run in self.runs:
             if run.name == name:
                 return run
-        runs, name = [run.name for run in self.runs], shortened(name, _SHOWN)
+        runs, name = [run.name for run in self.runs], shorten(name, _SHOWN)
         raise Refusal(
             "no_such_run",
             f"There is no run {name!r} here. Use one of: {', '.join(runs)}.",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dragoman.base.errors import DataError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.sources.line.settings import DrawingSettings, LineSource
 from dragoman.sources.picture.form import PictureFilesForm
 from dragoman.sources.picture.idx import Bytes
@@ -163,7 +163,7 @@ def _check_letters(text: str, font: FreeTypeFont) -> None:
     if 2 * len(missing) > len(letters):
         name, style = font.getname()
         raise DataError(
-            f"{shortened(text, _SHOWN)}: the font {name} {style} has "
+            f"{shorten(text, _SHOWN)}: the font {name} {style} has "
             f"{plural(len(letters) - len(missing), 'letter')} of {len(letters):,}, and lacks "
             f"{missing[0]!r}. Set a font that has them in source.drawing.fonts"
         )

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from dragoman.base.errors import DataError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.forms.boxes import Box, Scene
 from dragoman.forms.form import Pair
 from dragoman.sources.picture.picture_file import picture_size
@@ -118,7 +118,7 @@ def _read(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not UTF-8 text") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{file} is not JSON: {shortened(str(error), 80)}") from error
+        raise DataError(f"{file} is not JSON: {shorten(str(error), 80)}") from error
     missing = [name for name in _NEEDED if not _is_list(about, name)]
     if missing:
         raise DataError(
@@ -137,7 +137,7 @@ def _is_list(about: object, name: str) -> bool:
 def _key(entry: dict[str, Any], name: str, at: str) -> Any:
     value = entry.get(name)
     if not isinstance(value, int | str) or isinstance(value, bool):
-        shown = shortened(json.dumps(value), 40)
+        shown = shorten(json.dumps(value), 40)
         raise DataError(f"{at}: {name} is {shown}. Write a whole number")
     return value
 
@@ -209,7 +209,7 @@ def _box(box: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, 
     crowd = box.get("iscrowd") or 0
     if crowd not in (0, 1):
         raise DataError(
-            f"{at}: iscrowd is {shortened(json.dumps(crowd), 40)}. Use 0, or 1 for a region with "
+            f"{at}: iscrowd is {shorten(json.dumps(crowd), 40)}. Use 0, or 1 for a region with "
             "several objects"
         )
     area, product = box.get("area"), width * height

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.forms.form import Pair
 from dragoman.sources.shared.files import unusable, version_of
 
@@ -159,7 +159,7 @@ def picture_at(raw: str) -> Bytes:
     if len(number) > _DIGITS or int(number) >= len(pictures):
         raise DataError(
             f"{path} has {plural(len(pictures), 'picture')}, numbered from 0. There is no number "
-            f"{shortened(number, _DIGITS)}"
+            f"{shorten(number, _DIGITS)}"
         )
     picture: Bytes = pictures[int(number)]
     return picture[..., None] if picture.ndim == 2 else picture

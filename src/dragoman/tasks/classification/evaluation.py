@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from dragoman.base.errors import DataError
 from dragoman.base.reading import readable
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.data.files.columns import is_tabbed, labelled_corpus
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Pair, Values
@@ -203,7 +203,7 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
         if labels.value(pair.target) is None:
             raise DataError(
                 f"{name}, line {pair.line}: no training text has the label "
-                f"{shortened(readable(plain(pair.target)), 60)!r}; labels are {labels.summary()}"
+                f"{shorten(readable(plain(pair.target)), 60)!r}; labels are {labels.summary()}"
             )
 
 

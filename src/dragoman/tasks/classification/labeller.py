@@ -123,7 +123,7 @@ class Labeller(ReadingPredictor[ClassifiedText]):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> Shown:
+    def own_output(self, text: str, prefix: str = "") -> Shown:
         """The label of a text, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("labels cannot have a prefix. Leave it out")
@@ -142,7 +142,7 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         read: Values = self.reading.texts([values]).values.numpy()
         return read
 
-    def given_ids(self, text: str) -> list[int]:
+    def ids_to_show(self, text: str) -> list[int]:
         """The ids of a whole text; of a very long one, those of its beginning."""
         return self.engine.source.values([self.beginning(text)])[0]
 

@@ -24,7 +24,7 @@ from dragoman.sizing.builder import (
     HeadBuilder,
     Sections,
     check_two_labels,
-    checked_corpus,
+    make_corpus,
 )
 from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.size import DEFAULT, Size
@@ -113,7 +113,7 @@ class FilesBuilder(HeadBuilder):
 
     def corpus(self) -> CorpusSettings:
         about, groups = super().corpus().model_dump(exclude_unset=True), self.options.groups
-        return checked_corpus({**about, "group_pattern": groups}, "--groups", groups)
+        return make_corpus({**about, "group_pattern": groups}, "--groups", groups)
 
     def file_at(self, path: str) -> CorpusSettings:
         if (listed := self._list()) is not None:

@@ -11,7 +11,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.measure import LOSS, percent
 from dragoman.base.reading import readable
 from dragoman.base.task import Side
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.demo.corpus import demo_corpus, label_of
 from dragoman.forms.form import Form, Pair
@@ -71,7 +71,7 @@ class ClassificationSpec(WithHead):
             if not unknown:
                 continue
             named: CorpusSettings | None = getattr(recipe.data, side)
-            label = repr(shortened(readable(plain(unknown[0].target)), 60))
+            label = repr(shorten(readable(plain(unknown[0].target)), 60))
             if len(unknown) < len(pairs):
                 if side == "test":  # the validation reports dev
                     warnings.append(
@@ -151,7 +151,7 @@ class _Contradictions:
             (
                 f"warning: {plural(self._count, 'training example')} also "
                 f"{'occurs' if self._count == 1 else 'occur'} with another label, such as "
-                f"{shortened(readable(source), 60)!r} with {before!r} and {label!r}. Use one "
+                f"{shorten(readable(source), 60)!r} with {before!r} and {label!r}. Use one "
                 "label for each"
             )
         ]

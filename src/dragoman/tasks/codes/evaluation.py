@@ -25,7 +25,7 @@ from dragoman.data.store import TokenStore
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
-from dragoman.models.picture_codes import PictureCodes, scaled
+from dragoman.models.picture_codes import PictureCodes, scale_bytes
 from dragoman.nn.layout import Sequences
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
@@ -76,7 +76,7 @@ class SquaredError:
 
     def __call__(self, model: Network, batch: PictureBatch) -> Sums:
         decoded = model.project(model.encode(batch.source).rows).float()
-        error = F.mse_loss(decoded, scaled(batch.source.values, decoded.dtype))
+        error = F.mse_loss(decoded, scale_bytes(batch.source.values, decoded.dtype))
         loss = error * len(batch)
         return Sums(loss, loss.detach(), len(batch))
 

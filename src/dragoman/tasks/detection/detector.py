@@ -131,7 +131,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
             return None
         return "finds boxes as a set and cannot be looked into. Use a run with boxes.kind = tokens"
 
-    def shown(self, text: str, prefix: str = "") -> DetectedPicture:
+    def own_output(self, text: str, prefix: str = "") -> DetectedPicture:
         """Return the boxes of the picture in the file ``text``, for figures. Errors: ``DataError``
         for a prefix."""
         if prefix:

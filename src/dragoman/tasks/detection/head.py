@@ -96,7 +96,7 @@ class SetPredictor(LayeredEncoder, Writing):
     def output_layer(self) -> Linear:
         return self.label
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         raise AssertionError("with boxes.kind = set, attention cannot be inspected")
 
     # ---- the set

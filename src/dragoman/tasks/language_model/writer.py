@@ -113,7 +113,7 @@ class Writer(WritingPredictor[list[Written]]):
         for n_best in engine.search(requests):
             yield [Written.of(text_of(engine, best.tokens), best) for best in n_best]
 
-    def shown(self, text: str, prefix: str = "") -> Written:
+    def own_output(self, text: str, prefix: str = "") -> Written:
         """Return the text itself, with the end symbol. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("language models have no prefix. Put the beginning into the text")

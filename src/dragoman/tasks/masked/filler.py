@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dragoman.base.errors import DataError, DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.base.reading import readable
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.engine.predictor import ReadingPredictor
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
@@ -132,7 +132,7 @@ class Filler(ReadingPredictor[Filled]):
         """Fill the blanks of a text in steps: yields None after each step of the model, and the
         filled text last."""
         layout = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
-        shown = shortened(readable(text), _SHOWN)
+        shown = shorten(readable(text), _SHOWN)
         if not layout.blanks:
             raise DataError(f"{shown!r} has no blank. Write ___ where a word is missing")
         values = list(layout.values)
@@ -167,7 +167,7 @@ class Filler(ReadingPredictor[Filled]):
         first, later = (1 + (pieces - 1) * max(best, 2 * BEST) for best in (best, 1))
         return read * (blanks * first + blanks * (blanks - 1) // 2 * later)
 
-    def shown(self, text: str, prefix: str = "") -> Filled:
+    def own_output(self, text: str, prefix: str = "") -> Filled:
         """Fill the blanks of the text; a text without blanks is returned as it is. Errors:
         ``DragomanError`` for a prefix."""
         if prefix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dragoman.sizing.builder import CorpusSummary, Sections, merged
+from dragoman.sizing.builder import CorpusSummary, Sections, merge
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TextsBuilder
 
@@ -29,4 +29,4 @@ class MaskedBuilder(TextsBuilder):
             "plan": {"context": _MASKED_CONTEXT},
             "masking": {"share": _MASKED_SHARE},
         }
-        return merged(super().adds(row, seen), own)
+        return merge(super().adds(row, seen), own)

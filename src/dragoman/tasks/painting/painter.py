@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from dragoman.base.atomic import write_bytes
 from dragoman.base.errors import DataError, RunError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.engine.predictor import SearchingPredictor, parts
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.forms.lexicon import Lexicon, words_in
@@ -131,7 +131,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
         """Make the search request for a caption. Errors: ``DataError`` if it is empty or too
         long."""
-        shown, longest = repr(shortened(given, 60)), self.engine.longest
+        shown, longest = repr(shorten(given, 60)), self.engine.longest
         if not given.strip():
             raise DataError("the caption is empty. Describe the picture")
         (values,) = self.engine.source.read([given])
@@ -156,7 +156,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> PaintedPicture:
+    def own_output(self, text: str, prefix: str = "") -> PaintedPicture:
         """Return the picture of the caption ``text``, for figures. Errors: ``DataError`` for a
         prefix."""
         if prefix:
@@ -257,7 +257,7 @@ class Judge:
             )
         self._labels = task.name == "classification"
         settings = TranslatorSettings.model_validate({"precision": precision})
-        self._reads = run.opened(None if self._labels else settings)
+        self._reads = run.open_predictor(None if self._labels else settings)
 
     def captions(self, pictures: Sequence[Bytes]) -> list[str]:
         """Return the caption that the judge gives each picture (H, W, C)."""

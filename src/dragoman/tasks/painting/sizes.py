@@ -67,10 +67,10 @@ class PaintingBuilder(PicturesBuilder):
             "evaluation": {"dev_sentences": 200, "dev_beam": 1},
         }
 
-    def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
+    def with_start(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
         """Return the recipe, with the codes of ``--codes`` and positions for all codes of a
         picture, and the epochs."""
-        recipe, epochs = super().begun(recipe, epochs)
+        recipe, epochs = super().with_start(recipe, epochs)
         if self.options.codes is None:  # the recipe may name some
             return recipe, epochs
         if self.learned is not None:

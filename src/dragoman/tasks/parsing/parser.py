@@ -124,7 +124,7 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> Parse:
+    def own_output(self, text: str, prefix: str = "") -> Parse:
         """The best tree of a sentence. Errors: ``DataError`` for a prefix."""
         if prefix:
             raise DataError("trees cannot have a prefix. Leave it out")

@@ -14,7 +14,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.tree import LABEL_ENDS
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, checked_corpus
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, make_corpus
 from dragoman.sizing.size import Size
 
 FEW = 10_000
@@ -46,7 +46,7 @@ class ParsingBuilder(RecipeBuilder):
         if ends is None:
             ends = label_ends_of(self.base or self.learned)
         about = {"source": path, "format": "trees", "label_ends": ends}
-        return checked_corpus(about, "--label-ends", ends)
+        return make_corpus(about, "--label-ends", ends)
 
     def model(self, row: Size) -> Sections:
         family = self.options.model

@@ -238,7 +238,7 @@ def samples(run: Run, pairs: Sequence[Pair], hypotheses: Sequence[str]) -> dict[
     some = list(zip(pairs, hypotheses, strict=True))[::step][:wanted]
     return {
         "samples": [
-            asdict(Sample(pair.source, pair.target, hypothesis).shortened(most))
+            asdict(Sample(pair.source, pair.target, hypothesis).shorten(most))
             for pair, hypothesis in some
         ]
     }

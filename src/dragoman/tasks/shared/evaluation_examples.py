@@ -17,7 +17,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned, watched_texts
+from dragoman.runs.lineage import warn_of_learned, watch_texts
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.evaluation import EvaluationRequest, Report, RunEvaluation
 
@@ -128,7 +128,7 @@ def texts_of(run: Run, files: Sequence[Path]) -> TextStream:
     else:
         pairs, name = own_test_set(run)
         texts = (pair.target for pair in pairs)
-    return TextStream(watched_texts(run, (text for text in texts if text.strip())), name)
+    return TextStream(watch_texts(run, (text for text in texts if text.strip())), name)
 
 
 class TextsEvaluation(RunEvaluation[TextStream, Report]):

@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.measure import percent
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.data.files.columns import file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -55,8 +55,8 @@ class Mistake:
         """Describe the mistake in one line, with at most ``longest`` characters of the text."""
         return (
             f"line {self.line}: {self.true}, taken for {self.chosen} "
-            f"({SHARE.written(self.probability)} against {SHARE.written(self.of_true)}): "
-            f"{shortened(self.text, longest)}"
+            f"({SHARE.text(self.probability)} against {SHARE.text(self.of_true)}): "
+            f"{shorten(self.text, longest)}"
         )
 
 
@@ -180,7 +180,7 @@ class LabelRuntime(Runtime):
         header = (self.one_label, "precision", "recall", "F1", self.spec.counted)
         shares = ("precision", "recall", "f1")
         rows = [
-            (record["label"], *(SHARE.written(record[name]) for name in shares), record["texts"])
+            (record["label"], *(SHARE.text(record[name]) for name in shares), record["texts"])
             for record in labels
         ]
         return [Table(title, header, rows)]
@@ -191,8 +191,8 @@ class LabelRuntime(Runtime):
             return []
         about = ("line", self.one_label, "taken for", "probability", f"of the {self.one_label}")
         rows = [
-            (case["line"], case["true"], case["chosen"], SHARE.written(case["probability"]),
-             SHARE.written(case["of_true"]), case["text"][: self.quoted_length])
+            (case["line"], case["true"], case["chosen"], SHARE.text(case["probability"]),
+             SHARE.text(case["of_true"]), case["text"][: self.quoted_length])
             for case in worst
         ]  # fmt: skip
         return [Table("Surest mistakes", (*about, self.quoted), rows)]
@@ -217,8 +217,8 @@ def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
     """Say that a run is no better than always giving the same ``answer``, with the accuracy of
     both."""
     return (
-        f"accuracy {SHARE.written(accuracy)}, and always answering {answer} gives "
-        f"{SHARE.written(guessed)}"
+        f"accuracy {SHARE.text(accuracy)}, and always answering {answer} gives "
+        f"{SHARE.text(guessed)}"
     )
 
 

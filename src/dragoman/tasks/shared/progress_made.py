@@ -102,8 +102,8 @@ def below(
         return None
     side = "above" if measure.better == "lower" else "below"
     return (
-        f"{measure.called} {measure.written(value)} on {where}, {side} the "
-        f"{measure.written(least)} of a model that has begun to {verb}"
+        f"{measure.called} {measure.text(value)} on {where}, {side} the "
+        f"{measure.text(least)} of a model that has begun to {verb}"
     )
 
 
@@ -114,8 +114,8 @@ def by_frequency(run: Run, training: TrainingSummary) -> str | None:
     if not guess or loss is None or loss < _OF_GUESSING * guess:
         return None
     return (
-        f"its loss on dev is {LOSS.written(loss)} nats a token, and token frequencies alone give "
-        f"{LOSS.written(guess)}"
+        f"its loss on dev is {LOSS.text(loss)} nats a token, and token frequencies alone give "
+        f"{LOSS.text(guess)}"
     )
 
 

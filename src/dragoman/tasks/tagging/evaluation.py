@@ -81,7 +81,7 @@ class TaggingReport(LabelReport):
         )
         figures = self.usual.figures()
         guess = ", ".join(
-            f"{TAGGING.measure(name).called} {TAGGING.measure(name).written(value)}"
+            f"{TAGGING.measure(name).called} {TAGGING.measure(name).text(value)}"
             for name, value in figures.items()
             if name in ("accuracy", "f1")
         )

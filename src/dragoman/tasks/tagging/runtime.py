@@ -87,7 +87,7 @@ class TaggingRuntime(LabelRuntime):
         if spans := scores.get("spans", {}):
             counts = {kind: Matches(**fields) for kind, fields in spans.items()}
             rows = [
-                (kind, *map(SHARE.written, (span.precision, span.recall, span.f1)), span.there)
+                (kind, *map(SHARE.text, (span.precision, span.recall, span.f1)), span.there)
                 for kind, span in counts.items()
             ]
             tables.append(Table("Spans", ("span", "precision", "recall", "F1", "spans"), rows))

@@ -14,7 +14,7 @@ from dragoman.data.files.columns import parse_columns
 from dragoman.data.files.corpora import files_of, read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Pair
-from dragoman.sizing.builder import CorpusSummary, HeadBuilder, Sections, checked_corpus
+from dragoman.sizing.builder import CorpusSummary, HeadBuilder, Sections, make_corpus
 from dragoman.sizing.size import Size
 from dragoman.tasks.tagging.metrics import has_spans
 
@@ -84,7 +84,7 @@ def corpus_of_tags(
     if layout != "trees":
         _refuse(path, _CALLED[layout], ("--label-ends", label_ends))
     if label_ends is not None:
-        return checked_corpus({**about, "label_ends": label_ends}, "--label-ends", label_ends)
+        return make_corpus({**about, "label_ends": label_ends}, "--label-ends", label_ends)
     corpus = CorpusSettings.model_validate(about)
     if layout != "columns":
         return corpus

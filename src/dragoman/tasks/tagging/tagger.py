@@ -191,7 +191,7 @@ class Tagger(ReadingPredictor[Tagged]):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> Shown:
+    def own_output(self, text: str, prefix: str = "") -> Shown:
         """The tags of a sentence, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("tags cannot have a prefix. Leave it out")

@@ -18,7 +18,7 @@ from dragoman.sizing.builder import (
     CorpusSummary,
     RecipeBuilder,
     Sections,
-    checked_corpus,
+    make_corpus,
 )
 from dragoman.sizing.languages import given_language, given_languages
 from dragoman.sizing.size import DEFAULT, Size
@@ -76,9 +76,7 @@ class SpokenBuilder(RecipeBuilder):
             about |= {"source_column": file, "target_column": text}
         if options.groups is not None:
             about.pop("group_key", None)
-        return checked_corpus(
-            {**about, "group_pattern": options.groups}, "--groups", options.groups
-        )
+        return make_corpus({**about, "group_pattern": options.groups}, "--groups", options.groups)
 
     def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
         return self.file_at(path)

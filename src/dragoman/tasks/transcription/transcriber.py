@@ -154,7 +154,7 @@ class Transcriber(Predictor[Transcription]):
         """Make the search request for the ``rows`` of a part. The output begins with the tokens
         ``begun``."""
         settings = with_beams(self.engine.search_settings, beam, None)
-        return self.engine.request(rows, self._ctc.asked(settings), begun)
+        return self.engine.request(rows, self._ctc.with_n_best(settings), begun)
 
     def best(self, rows: Values, hypotheses: Sequence[Hypothesis]) -> Hypothesis:
         """Return the best of the ``hypotheses`` that the search for ``rows`` has given."""
@@ -169,7 +169,7 @@ class Transcriber(Predictor[Transcription]):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> Shown:
+    def own_output(self, text: str, prefix: str = "") -> Shown:
         """Transcribe the recording in the file ``text`` for figures. It is read whole, not in
         parts, however long it is. The output begins with ``prefix``."""
         (rows,) = self.engine.source.read([text])

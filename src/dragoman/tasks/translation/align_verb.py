@@ -12,7 +12,7 @@ import typer
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.reading import readable
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.console.options import (
     Quiet,
     RunFolder,
@@ -94,7 +94,7 @@ def align(args: AlignArguments) -> None:
 
     log_to_stderr(args.quiet)
     # Mistakes in the arguments are reported before torch is imported.
-    opened = catalogue.Run.open(args.run).tagged(args.tag)
+    opened = catalogue.Run.open(args.run).with_tag(args.tag)
     if len(opened.recipe.spec.texts) < 2:
         raise DragomanError(f"{args.run} is a {opened.task.called}, which cannot align words")
     if (args.gold_dev is not None or args.oracle) and (
@@ -188,7 +188,7 @@ def _split_lines(lines: Iterable[str], where: str) -> Iterator[TextPair]:
         if not cut:
             raise DataError(
                 f"{where}, line {number}: there is neither a tab nor ' ||| ' between a sentence "
-                f"and its translation: {shortened(readable(line), 60)!r}. To align two files, "
+                f"and its translation: {shorten(readable(line), 60)!r}. To align two files, "
                 "give SOURCE TARGET"
             )
         yield source, target.partition("\t")[0]

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import readable
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.engine.engine import Engine
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
@@ -62,7 +62,7 @@ class LinePlan:
                 logger.warning(
                     "%r has %d tokens, more than %d, and is split, like all other lines of this "
                     "length",
-                    shortened(readable(line), 60), len(values), longest,
+                    shorten(readable(line), 60), len(values), longest,
                 )  # fmt: skip
             return _on_one_line(*self._engine.cut([line], whole=True))
         elif not whole and self._is_cut(line):
@@ -84,7 +84,7 @@ class LinePlan:
                 "%r has more than one sentence and is translated as one. A model that has learned "
                 "from single sentences may leave out all but the first: --paragraphs (from Python: "
                 "translator.paragraphs) translates them one by one",
-                shortened(readable(line), 60),
+                shorten(readable(line), 60),
             )
         return several and bool(self._single)
 

@@ -102,7 +102,7 @@ class ServedLines(FileRun[Translator]):
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """Return the settings of the search with this beam. Raises Refusal 400."""
-        return self.predictor.ctc.asked(super().search_settings(beam))
+        return self.predictor.ctc.with_n_best(super().search_settings(beam))
 
     @property
     def most_columns(self) -> int:

@@ -251,7 +251,7 @@ class ServedTranslator(ServedRun):
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranslator:
         is_open = bool(run.lacks_tag)
         if is_open:
-            run = run.tagged(run.forms.tags[0])
+            run = run.with_tag(run.forms.tags[0])
         engine, proofreader = Engine.open(run, settings), None
         try:
             proofreader = Proofreader.of(run, engine)

@@ -11,7 +11,7 @@ from pathlib import Path
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.models.shortlist import Shortlist, ShortlistSettings, learn
 from dragoman.runs.corpora import plain_pairs, token_pairs
-from dragoman.runs.lock import locked
+from dragoman.runs.lock import lock_folder
 from dragoman.runs.run import SHORTLIST, Run
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.translator import Translator
@@ -57,7 +57,7 @@ def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> Lear
     """
     run.require_text("train")
     source, target, recipe = run.source_text, run.target_text, run.recipe
-    with locked(run.folder):
+    with lock_folder(run.folder):
         key = run.weights_hash  # first: without weights there is no use for a shortlist
         shortlist = learn(
             token_pairs(recipe, source, target),
@@ -70,7 +70,7 @@ def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> Lear
         path = run.folder / SHORTLIST
         shortlist.save(path, key)
         texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
-        allowed = sum(len(shortlist.allowed(ids)) for ids in run.source.values(texts))
+        allowed = sum(len(shortlist.tokens_for(ids)) for ids in run.source.values(texts))
         return LearnedShortlist(
             path,
             shortlist,

@@ -26,7 +26,7 @@ from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.wording import plural
 from dragoman.engine.ctc_ranking import CtcRanking
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, named, parts
+from dragoman.engine.predictor import Predictor, as_texts, parts
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.passage import Passage
@@ -168,7 +168,7 @@ class Translator(Predictor[Translation]):
         """Translate each text piece by piece. ``passages``: the pieces of each text; ``begun``: for
         each text, the tokens with which the translation of its first piece begins."""
         risk = self.settings.mbr
-        search = candidates_of(settings, risk) if risk else self.ctc.asked(settings)
+        search = candidates_of(settings, risk) if risk else self.ctc.with_n_best(settings)
         requests = self.engine.requests(passages, search, begun)
         pieces = [piece for passage in passages for piece in passage.pieces]
         spoken = [piece.text for piece in pieces]
@@ -345,7 +345,7 @@ class Translator(Predictor[Translation]):
         named = None if head is None else AligningHead.parse(head, step)
         return list(Aligner(self.engine, named)(list(pairs)))
 
-    def shown(self, text: str, prefix: str = "") -> Translation:
+    def own_output(self, text: str, prefix: str = "") -> Translation:
         return self(text, prefix=prefix)
 
     # ---- inside
@@ -376,4 +376,4 @@ def _several(texts: Iterable[str], method: str) -> Iterator[str]:
     for other objects."""
     if isinstance(texts, str):
         raise TypeError(f"translator.{method} takes several texts. Give one to translator()")
-    return named(texts)
+    return as_texts(texts)

@@ -346,8 +346,8 @@ def _open(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
     from dragoman.tasks.translation.translator import Translator
 
     language_model = None if args.rerank is None else catalogue.Run.open(args.rerank)
-    run = run.tagged(args.tag)
-    ensemble = [catalogue.Run.open(folder).tagged(args.tag) for folder in args.ensemble]
+    run = run.with_tag(args.tag)
+    ensemble = [catalogue.Run.open(folder).with_tag(args.tag) for folder in args.ensemble]
     changes = list(args.set_)
     if args.temperature is not None:
         changes.append(f"sampling.temperature={args.temperature}")

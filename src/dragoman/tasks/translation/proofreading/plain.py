@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.formats.units.document import Target, Unit
 from dragoman.formats.units.inline import PLACEHOLDER
 from dragoman.forms.identification import identify
@@ -182,11 +182,11 @@ class PlainCheck:
         self._texts += 1
         if places := find_lost(source, text):
             self._with_lost += 1
-            self._lost = self._lost or shortened(source[slice(*places[0])], _SHOWN)
+            self._lost = self._lost or shorten(source[slice(*places[0])], _SHOWN)
         if languages := self._other_languages(source):
             self._strange += 1
             self._languages.update(languages)
-            self._example = self._example or shortened(source, _SHOWN)
+            self._example = self._example or shorten(source, _SHOWN)
 
     def take_targets(self, units: Sequence[Unit], targets: Sequence[Target]) -> None:
         """Check all texts of a document and their translations, without the inline codes."""
