@@ -193,3 +193,44 @@ def test_docstrings_do_not_become_riddles() -> None:
     odd = [text for text in documented if COMPLETES_A_NAME.match(text)]
     assert len(short) <= MOST_SHORT, f"{len(short)} docstrings have five words or fewer"
     assert len(odd) <= MOST_ODD, f"{len(odd)} docstrings begin as “Of a …” does"
+
+
+VAGUE = {"one", "found", "told"}
+"""Variables with these names do not say what they hold."""
+PARTICIPLE = re.compile(r"_*(?:[a-z]{3,}ed|written|shown|drawn|begun|chosen|made|held|heard|taken)")
+NO_PARTICIPLES = {"embed", "normalised", "speed"}
+"""A verb, a noun, and a function that is named after a positional encoding, as recipes name it."""
+
+
+def _vague_names(tree: ast.Module) -> set[str]:
+    """The variables and parameters of a module with a name of ``VAGUE``, and its functions that
+    are named by a participle alone. Fields of a class and properties are not among them."""
+    names = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names |= {node.id} & VAGUE
+        elif isinstance(node, ast.arg):
+            names |= {node.arg} & VAGUE
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            of_property = any("property" in ast.unparse(one) for one in node.decorator_list)
+            if PARTICIPLE.fullmatch(node.name) and not of_property:
+                names |= {node.name.strip("_")} - NO_PARTICIPLES
+    fields = {
+        entry.target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for entry in node.body
+        if isinstance(entry, ast.AnnAssign) and isinstance(entry.target, ast.Name)
+    }
+    return names - fields
+
+
+def test_a_name_says_what_it_is_or_does() -> None:
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        if (names := _vague_names(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert not found, found
+    sample = "def written(told, *, found=1):\n    for one in told:\n        yield one\n"
+    assert _vague_names(ast.parse(sample)) == {"written", "told", "found", "one"}
