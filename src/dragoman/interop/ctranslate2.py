@@ -461,7 +461,8 @@ def _specials(table: list[str], side: str, config: Mapping[str, Any], path: Path
         return ids
     if side == "source":
         return {END: ids[END], BEGIN: ids[BEGIN], UNKNOWN: ids[UNKNOWN]}
-    null = next((token for token in _NULLS if token in table and token not in ids), None)
+    free = (name for name in _NULLS if name in table and table.index(name) not in ids.values())
+    null = next(free, None)
     return ids if null is None else {null: table.index(null), **ids}
 
 

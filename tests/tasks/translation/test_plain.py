@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from command_line import Dragoman
 
 from dragoman.formats.units.document import Code, Unit
 from dragoman.forms.lexicon import Lexicon
+from dragoman.tasks.translation import verb
 from dragoman.tasks.translation.proofreading.plain import PlainCheck, find_lost
+from dragoman.tasks.translation.result import Translation
+from dragoman.tasks.translation.verb import TranslateArguments
 
 KEPT = (
     "{name}", "{0}", "{}", "%s", "%(x)d", "%1$s", "${x}", "{{user}}", "https://example.org/a?b=c",
@@ -122,3 +127,16 @@ def test_from_the_shell(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> N
     page.write_text(f"<p>{FRENCH}.", encoding="utf-8")
     said = dragoman("translate", tiny_run, page, "--to", to)
     assert said.code == 0 and "1 of 1 text reads as French" in said.err, said.err
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"scores": True}, {"n_best": 2}, {"n_best": 1, "scores": True}]
+)
+def test_a_check_of_a_part_reads_the_best_translation_alone(how: dict[str, object]) -> None:
+    args = cast(TranslateArguments, SimpleNamespace(**{"scores": False, "n_best": None} | how))
+    other = SimpleNamespace(text="Ein Hund.", score=-2.5, expected_chrf=None)
+    best = SimpleNamespace(
+        text="Der\tHund 7.", score=-1.25, expected_chrf=None, alternatives=(other,)
+    )
+    written = verb._format(args, cast(Translation, best))
+    assert verb._best_text(args, written) == "Der\tHund 7."

@@ -376,7 +376,7 @@ def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
     def count_doubts(rows: Sequence[tuple[str, ...]], written: Sequence[str]) -> Any:
         check = translator.plain_check()
         for (text,), output in zip(rows, written, strict=True):
-            check.take(text, output.partition("\n")[0])
+            check.take(text, _best_text(args, output))
         return check.counted
 
     return LineWork(translator, outputs, count_doubts)
@@ -387,6 +387,14 @@ def _format(args: TranslateArguments, translation: Translation) -> str:
         return (f"{_score(translation)}\t" if args.scores else "") + translation.text
     every = (translation, *translation.alternatives)[: args.n_best]
     return "\n".join(f"{k}\t{t.text}\t{_score(t)}" for k, t in enumerate(every, 1))
+
+
+def _best_text(args: TranslateArguments, output: str) -> str:
+    """Return the best translation in a text that ``_format`` made."""
+    best = output.partition("\n")[0]
+    if args.n_best is not None:
+        return best.partition("\t")[2].rpartition("\t")[0]
+    return best.partition("\t")[2] if args.scores else best
 
 
 def _score(translation: Translation) -> str:
