@@ -18,6 +18,8 @@
     lexicon.txt          the words of the training sources, and how often each was read
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
+    steps/               of a run that learns from monolingual text: the runs that translated it, and
+                         their translations
     training/            resumable state; without it the model still works
     .lock                there, and locked, while a process changes the folder
 
@@ -74,6 +76,9 @@ WAYS = "ways.json"
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
 TEST = "test.jsonl"
+STEPS = "steps"
+"""The folder with what a run that learns from monolingual text needs first: other runs, and their
+translations."""
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
 LONGEST_WORDS = "longest_words"
@@ -367,7 +372,8 @@ def refuse_occupied(folder: Path) -> None:
     refuse_run(folder)
     if not folder.is_dir() or (folder / LOCK).exists():
         return
-    if (other := next(folder.iterdir(), None)) is not None:
+    others = (path for path in folder.iterdir() if path.name != STEPS)
+    if (other := next(others, None)) is not None:
         raise RunError(
             f"{folder} is not a run and contains other files, such as {other.name}. Set an empty "
             "folder with --to FOLDER"
