@@ -256,8 +256,8 @@ def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
     for text in data.monolingual:
         if text.side in sides:
             for pair in read_pairs(CorpusSettings(source=text.source, format="text")):
-                one = prepare(Pair(pair.line, **{"source": "", "target": "", text.side: pair.target}))
-                yield from lines_of_text(getattr(one, text.side))
+                both = prepare(pair._replace(source=pair.target))
+                yield from lines_of_text(getattr(both, text.side))
 
 
 def lines_of_text(text: str) -> Iterator[str]:

@@ -18,8 +18,7 @@
     lexicon.txt          the words of the training sources, and how often each was read
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
-    steps/               of a run that learns from monolingual text: the runs that translated it, and
-                         their translations
+    steps/               of a run that learns from monolingual text: the runs that translated it
     training/            resumable state; without it the model still works
     .lock                there, and locked, while a process changes the folder
 
@@ -420,6 +419,9 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         side: form(by_name[vocabulary_name(recipe, side)], getattr(recipe.languages, side))
         for side in recipe.spec.texts
     }
+    if (written := known.get("target")) is not None and written.vocabulary is not None:
+        tags = [corpus.tag for corpus in recipe.data.train if corpus.tag]
+        written.forbidden = (*written.forbidden, *written.vocabulary.symbols_of(tags))
     if (rows := rows_form(recipe.source)) is not None:
         known["source"] = rows
     # What is written at once is what the model reads at once, and no book.

@@ -24,6 +24,8 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import MonolingualText
 from dragoman.sizing.options import TrainOptions, absolute
 
+BYTES_A_TOKEN = 3.3
+"""The UTF-8 bytes of a token in a vocabulary of some thousand tokens, similar in all scripts."""
 TAG = "<bt>"
 """The word before the source of a synthetic pair."""
 MOST_FOR_EACH = 4.0
@@ -38,7 +40,8 @@ class MonolingualSummary:
     """What was found in monolingual text."""
 
     lines: int
-    characters: int
+    tokens: float
+    """The approximate number of tokens in a line."""
 
 
 def monolingual_corpus(text: MonolingualText) -> CorpusSettings:
@@ -77,9 +80,7 @@ def monolingual_texts(options: TrainOptions) -> tuple[MonolingualText, ...]:
                 "the pairs"
             )
         known.append(name)
-    return tuple(
-        MonolingualText(source=absolute(name), side=side) for side, name in given.items()
-    )
+    return tuple(MonolingualText(source=absolute(name), side=side) for side, name in given.items())
 
 
 def _is_same(name: str, other: str) -> bool:
@@ -90,10 +91,10 @@ def _is_same(name: str, other: str) -> bool:
 def look_at_text(text: MonolingualText, code: str, say: Say) -> MonolingualSummary:
     """Read monolingual text once, in bounded memory, and warn if it is of another language than
     ``code``. Errors: ``DataError`` for text that cannot be used."""
-    sampler, lines, characters = BlockSampler(), 0, 0
+    sampler, lines, written = BlockSampler(), 0, 0
     for pair in sampler.watch(read_pairs(monolingual_corpus(text))):
         lines += bool(pair.target.strip())
-        characters += len(pair.target)
+        written += len(pair.target.encode("utf-8", "surrogateescape"))
     if not lines:
         raise DataError(f"{text.source} contains no text, only spaces")
     if can_identify(base(code)):
@@ -106,7 +107,7 @@ def look_at_text(text: MonolingualText, code: str, say: Say) -> MonolingualSumma
                 f"warning: {text.source} should be {name_of(base(code))}, the language of the "
                 f"{text.side}, and reads as {reads}"
             )
-    return MonolingualSummary(lines, characters)
+    return MonolingualSummary(lines, written / lines / BYTES_A_TOKEN)
 
 
 def for_each_pair(options: TrainOptions, lines: float, pairs: float) -> float:

@@ -15,8 +15,9 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -50,6 +51,7 @@ from dragoman.tasks import catalogue
 from dragoman.tasks.from_files import Chosen, recipe_of
 from dragoman.tasks.verdict import verdict
 from dragoman.training.interrupt import StopRequest
+from dragoman.training.minutes import SHARE
 from dragoman.training.progress import clock
 
 if TYPE_CHECKING:
@@ -164,7 +166,9 @@ def begin_steps(
         of_model = (alone if first else chosen).recipe
         recipes[name] = exchanged(of_model) if is_backward else of_model
         own = epochs if options.epochs or not first else alone.epochs
-        most = math.inf if epochs is None else math.ceil(ratio * pairs * epochs)
+        lines = most = found[side].lines
+        if epochs is not None:  # more would never be learned
+            most = min(lines, math.ceil(ratio * pairs * epochs))
         steps.append(
             Step(
                 name=name,
@@ -172,14 +176,12 @@ def begin_steps(
                 epochs=own if epochs is not None else None,
                 text_minutes=options.minutes and OF_TEXT / rounds * options.minutes,
                 text_hash=hashes[side],
-                lines=found[side].lines,
-                most=min(found[side].lines, most),
+                lines=lines,
+                most=most,
             )
         )
-    plan = StepsPlan(
-        steps=steps, pairs=pairs, ratio=ratio, minutes=options.minutes, epochs=epochs
-    )
-    for line in _described(plan, recipe):
+    plan = StepsPlan(steps=steps, pairs=pairs, ratio=ratio, minutes=options.minutes, epochs=epochs)
+    for line in _described(plan, [*recipes.values(), recipe], found["target"].tokens):
         say(line)
     (folder / STEPS).mkdir(parents=True, exist_ok=True)
     for name, one in recipes.items():
@@ -188,32 +190,43 @@ def begin_steps(
     write_text(folder / STEPS / PLAN, plan.model_dump_json(indent=1, exclude_none=True) + "\n")
 
 
-def _described(plan: StepsPlan, recipe: Recipe) -> Iterator[str]:
-    """Yield the steps in words."""
-    languages = recipe.languages
-    names = {"target": languages.target, "source": languages.source}
+def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iterator[str]:
+    """Yield the steps in words, with their times. ``recipes``: those of all models, in order;
+    ``length``: the tokens of a line."""
+    from dragoman.sizing.budget import speed_of  # imports torch
+
     yield f"{2 * len(plan.steps) + 1} steps:"
-    number = 0
-    for number, step in enumerate(plan.steps):
-        read, write = names[step.reads], names["source" if step.reads == "target" else "target"]
-        length = _length(step.minutes, step.epochs)
-        yield f"  {2 * number + 1}. train a model that translates {read} to {write}{length}"
-        limit = f", in at most {_minutes(step.text_minutes)}" if step.text_minutes else ""
-        yield f"  {2 * number + 2}. translate {step.most:,} lines of {read} with it{limit}"
-    each = f"{plan.ratio:.2g} synthetic pairs for each of {plan.pairs:,} pairs"
-    rest = f", in {_minutes(OF_LAST * plan.minutes)} or what is left" if plan.minutes else ""
-    rest = rest or _length(None, plan.epochs)
-    yield f"  {2 * number + 3}. train the translator with {each}{rest}"
-
-
-def _length(minutes: float | None, epochs: float | None) -> str:
-    if minutes is not None:
-        return f", in {_minutes(minutes)}"
-    return "" if epochs is None else f", {epochs:g} epochs"
+    speeds: dict[str, float] = {}
+    total, number = 0.0, 0
+    for recipe, step in zip_longest(recipes, plan.steps):
+        of = recipe.languages
+        model = recipe.model.model_dump_json()
+        speed = speeds.get(model) or speeds.setdefault(model, speed_of(recipe))
+        synthetic = plan.ratio * plan.pairs if number else 0.0
+        minutes, epochs = (step.minutes, step.epochs) if step else (None, plan.epochs)
+        if step is None and plan.minutes is not None:
+            minutes = OF_LAST * plan.minutes
+        if minutes is None:
+            tokens = recipe.training.updates * recipe.plan.tokens_per_update
+            if epochs is not None:
+                tokens = round(epochs * (plan.pairs + synthetic) * length)
+            minutes = tokens / speed / 60 / (1 - SHARE)
+        also = f" and {synthetic:,.0f} synthetic pairs an epoch" if synthetic else ""
+        told = f"train {of.source} to {of.target} on {plan.pairs:,} pairs{also}"
+        yield f"  {(number := number + 1)}. {told}: about {_minutes(minutes)}"
+        total += minutes
+        if step is not None:
+            # Sampling a text takes about as long as learning from it once.
+            minutes = step.text_minutes or step.most * length / speed / 60
+            told = f"translate {step.most:,} lines of {of.source} with that model"
+            limit = "at most" if step.text_minutes else "about"
+            yield f"  {(number := number + 1)}. {told}: {limit} {_minutes(minutes)}"
+            total += minutes
+    yield f"together about {_minutes(total)}"
 
 
 def _minutes(minutes: float) -> str:
-    return f"{minutes:.1f} minutes"
+    return f"{minutes:.1f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
 
 
 def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:

@@ -17,7 +17,12 @@ from dragoman.data.files.corpora import read_pairs, said_languages
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.languages import given_languages
-from dragoman.sizing.monolingual import for_each_pair, monolingual_corpus, monolingual_texts
+from dragoman.sizing.monolingual import (
+    BYTES_A_TOKEN,
+    for_each_pair,
+    monolingual_corpus,
+    monolingual_texts,
+)
 from dragoman.sizing.size import DEFAULT, Size, row_of
 
 TABLE = (
@@ -31,8 +36,6 @@ TABLE = (
 """Sizes by the number of pairs, chosen by experience with corpora of these sizes; docs/training.md
 shows them."""
 
-_BYTES_A_TOKEN = 3.3
-"""The UTF-8 bytes of a token in a vocabulary of some thousand tokens, similar in all scripts."""
 _SAMPLE_SIZE = 100_000
 
 
@@ -74,7 +77,7 @@ class TranslationBuilder(RecipeBuilder):
         if not looked_at:
             raise DataError("the corpora contain no pairs")
         more = sum(1 for _ in pairs)
-        length = written / looked_at / _BYTES_A_TOKEN
+        length = written / looked_at / BYTES_A_TOKEN
         return CorpusSummary(looked_at + more, len(different) + more, length=length)
 
     def row(self, seen: CorpusSummary) -> Size:
