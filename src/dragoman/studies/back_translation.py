@@ -37,7 +37,9 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import MonolingualText
 from dragoman.runs.run import RECIPE, STEPS, refuse_occupied
+from dragoman.search.offline import WINDOW
 from dragoman.search.settings import SamplingSettings
+from dragoman.sizing.minutes import duration
 from dragoman.sizing.monolingual import (
     exchanged,
     for_each_pair,
@@ -213,20 +215,16 @@ def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Ite
             minutes = tokens / speed / 60 / (1 - SHARE)
         also = f" and {synthetic:,.0f} synthetic pairs an epoch" if synthetic else ""
         told = f"train {of.source} to {of.target} on {plan.pairs:,} pairs{also}"
-        yield f"  {(number := number + 1)}. {told}: about {_minutes(minutes)}"
+        yield f"  {(number := number + 1)}. {told}: about {duration(minutes)}"
         total += minutes
         if step is not None:
             # Sampling a text takes about as long as learning from it once.
             minutes = step.text_minutes or step.most * length / speed / 60
             told = f"translate {step.most:,} lines of {of.source} with that model"
             limit = "at most" if step.text_minutes else "about"
-            yield f"  {(number := number + 1)}. {told}: {limit} {_minutes(minutes)}"
+            yield f"  {(number := number + 1)}. {told}: {limit} {duration(minutes)}"
             total += minutes
-    yield f"together about {_minutes(total)}"
-
-
-def _minutes(minutes: float) -> str:
-    return f"{minutes:.1f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+    yield f"together about {duration(total)}"
 
 
 def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
@@ -300,7 +298,7 @@ def _train_step(steps: Path, step: Step, recipe: Recipe, say: Say, again: str) -
     if outcome.reason == "interrupted":
         return False
     for sentence in verdict(catalogue.Run.open(folder)):
-        say(f"warning: {sentence}")
+        say(f"warning: {folder}: {sentence}")
     return True
 
 
@@ -426,8 +424,10 @@ class _Progress:
         if now < self._next:
             return
         self._next = now + (0.5 if self._live else _EVERY)
-        left = (now - self._began) / (done - self._first) * max(0, self._total - done)
-        told = f"{done:,} of {self._total:,} lines, {clock(left)} left"
+        told = f"{done:,} of {self._total:,} lines"
+        if (since := done - self._first) >= WINDOW:  # the first answers take longer
+            left = (now - self._began) / since * max(0, self._total - done)
+            told += f", {clock(left)} left"
         if self._live:
             sys.stderr.write(f"\r\033[K{told}")
             sys.stderr.flush()
