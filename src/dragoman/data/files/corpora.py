@@ -69,8 +69,12 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     if corpus.exchanged:
         pairs = map(_exchanged, pairs)
     if corpus.tag:
-        return (pair._replace(source=f"{corpus.tag} {pair.source}") for pair in pairs)
+        return (_tagged(pair, corpus.tag) for pair in pairs)
     return pairs
+
+
+def _tagged(pair: Pair, tag: str) -> Pair:
+    return pair._replace(source=f"{tag} {pair.source}") if pair.source.strip() else pair
 
 
 def _exchanged(pair: Pair) -> Pair:
