@@ -97,8 +97,8 @@ def train(args: TrainArguments) -> None:
     check_folder = refuse_occupied if group is None else refuse_run
 
     def refuse(folder: Path) -> None:
-        check_folder(folder)
         refuse_begun(folder)
+        check_folder(folder)
 
     # This comes before reading text and measuring this machine, which take some seconds.
     if args.to is not None:

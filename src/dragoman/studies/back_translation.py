@@ -199,12 +199,11 @@ def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Ite
 
     yield f"{2 * len(plan.steps) + 1} steps:"
     speeds: dict[str, float] = {}
-    total, number = 0.0, 0
+    total, number, synthetic = 0.0, 0, 0.0
     for recipe, step in zip_longest(recipes, plan.steps):
         of = recipe.languages
         model = recipe.model.model_dump_json()
         speed = speeds.get(model) or speeds.setdefault(model, speed_of(recipe))
-        synthetic = plan.ratio * plan.pairs if number else 0.0
         minutes, epochs = (step.minutes, step.epochs) if step else (None, plan.epochs)
         if step is None and plan.minutes is not None:
             minutes = OF_LAST * plan.minutes
@@ -223,7 +222,7 @@ def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Ite
             told = f"translate {step.most:,} lines of {of.source} with that model"
             limit = "at most" if step.text_minutes else "about"
             yield f"  {(number := number + 1)}. {told}: {limit} {duration(minutes)}"
-            total += minutes
+            total, synthetic = total + minutes, min(plan.ratio * plan.pairs, step.most)
     yield f"together about {duration(total)}"
 
 
@@ -341,8 +340,10 @@ def _translate_step(
     try:
         with stop.listening(), part.open("a", encoding="utf-8", newline="\n") as file:
             for one in translator.each(lines, settings=search):
-                source = one.text if one.finished else ""  # cleaning drops an empty one
-                file.write(f"{source.replace(chr(9), ' ')}\t{one.source.replace(chr(9), ' ')}\n")
+                # Cleaning drops an empty source.
+                source = " ".join(one.text.split()) if one.finished else ""
+                target = one.source.replace("\t", " ")
+                file.write(f"{source}\t{target}\n")
                 done += 1
                 shown.tell(done)
                 if stop.requested or time.monotonic() - began > limit:
