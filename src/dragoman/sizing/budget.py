@@ -139,7 +139,7 @@ def speed_of(recipe: Recipe) -> float:
 def _timed(
     task: Spec, shape: ModelSettings, vocabulary: int, kind: Literal["adam", "muon"], tokens: int
 ) -> float:
-    """``tokens``: those of a micro-batch."""
+    """Measure the speed of training a new model. ``tokens``: the tokens of a micro-batch."""
     device = own_device()
     model = writing(new_network(shape, vocabulary, vocabulary))
     draw = torch.Generator().manual_seed(0)

@@ -80,9 +80,9 @@ class Step(Stored):
     text_minutes: _Number | None = None
     """The time for translating, if a time was given."""
     text_hash: str
-    """The fingerprint of the text."""
+    """The fingerprint of the text, by which a change is noticed."""
     lines: _Count
-    """The lines of the text."""
+    """The number of lines that the text has."""
     most: _Count
     """The most lines to translate: more would never be learned."""
 
