@@ -107,7 +107,7 @@ class CorpusSettings(Settings):
     weight: float = Field(1.0, gt=0, le=10_000)
     """The number of times that each pair is used per epoch. 0.5: in every second epoch."""
     tag: str = Field("", max_length=100, pattern=r"^\S*$")
-    """For synthetic text, such as back-translations: a word that is put before each source, so that
+    """A word that is put before each source of synthetic text, such as back-translations, so that
     the model can tell this text from real text. Add it to text.user_symbols. Nothing is held out of
     a corpus with a tag."""
     exchanged: bool = False
