@@ -37,7 +37,7 @@ _OTHER: dict[Side, Side] = {"source": "target", "target": "source"}
 
 @dataclass(frozen=True)
 class MonolingualSummary:
-    """What was found in monolingual text."""
+    """The size of a monolingual text that was read."""
 
     lines: int
     tokens: float

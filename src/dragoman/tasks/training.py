@@ -121,7 +121,7 @@ def train(
 
 
 def _contents(folder: Path) -> list[Path]:
-    """What is in a folder, except the steps before a run."""
+    """List the contents of a run folder except for its steps."""
     return [path for path in folder.iterdir() if path.name != STEPS]
 
 
