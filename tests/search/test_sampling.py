@@ -11,7 +11,7 @@ from table_model import BOS, EOS, TableModel
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.search.sampling import draw, sampling_key, uniform
+from dragoman.search.sampling import draw, draw_from_all, sampling_key, uniform
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.search.textbook import next_log_probabilities
 
@@ -22,6 +22,11 @@ def shares(log_probabilities: torch.Tensor, settings: SamplingSettings) -> torch
     """How often each token is drawn, over an even spread of numbers."""
     numbers = (torch.arange(DRAWS, dtype=torch.float64) + 0.5) / DRAWS
     ids = draw(log_probabilities.expand(DRAWS, -1), settings, numbers)
+    if not settings.top_k and settings.top_p == 1.0:  # without torch, it draws the same
+        rows = log_probabilities.expand(DRAWS, -1).numpy()
+        others = draw_from_all(rows, settings.temperature, numbers.numpy())
+        assert (ids.numpy() != others).mean() <= 4 / DRAWS  # numbers at an edge
+        ids = torch.from_numpy(others)
     return torch.bincount(ids, minlength=log_probabilities.shape[-1]) / DRAWS
 
 
@@ -58,6 +63,10 @@ def test_what_is_forbidden_is_never_drawn() -> None:
         edges = torch.tensor([0.0, 1.0 - 2**-53], dtype=torch.float64)
         drawn = draw(log_probabilities.expand(2, -1), settings, edges).tolist()
         assert set(drawn) <= {1, 3}
+    rows = log_probabilities.expand(2, -1).numpy()
+    assert draw_from_all(rows, 1.0, edges.numpy()).tolist() == [1, 3]
+    nothing = np.full((1, 5), -np.inf, np.float32)
+    assert 0 <= draw_from_all(nothing, 1.0, np.array([0.5]))[0] < 5
 
 
 def test_numbers_are_even_and_do_not_depend_on_each_other() -> None:

@@ -109,7 +109,8 @@ class DataStatistics:
     report: CleaningReport
     sides: dict[str, SideStatistics]
     parts: Counter[str]
-    """The number of kept pairs in each part: train, and dev and test where they are held out."""
+    """The number of kept pairs in each part: train, dev and test where they are held out, and
+    synthetic."""
     doubts: list[Doubt]
     """Doubts about all files that the recipe names."""
     counted: str
@@ -207,8 +208,10 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     counts: Counter[str] = Counter()
     parts = Counter(train=0, dev=0, test=0)  # in this order, whichever comes first
     doubts: list[Doubt] = []
+    tags = tuple(f"{corpus.tag} " for corpus in recipe.data.train if corpus.tag)
     for pair in _clean_pairs(recipe, cleaner, doubts):
-        parts[side_of_pair(pair, recipe.data.split)] += 1
+        is_synthetic = pair.source.startswith(tags)
+        parts["synthetic" if is_synthetic else side_of_pair(pair, recipe.data.split)] += 1
         for side, statistics in sides.items():
             statistics.count(getattr(pair, side))
         runtime.count_target(counts, pair)

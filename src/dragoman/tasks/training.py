@@ -36,7 +36,7 @@ from dragoman.runs.model import build_model, fill_model
 from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
+from dragoman.runs.run import RECIPE, STEPS, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
 from dragoman.tasks import catalogue
@@ -88,7 +88,7 @@ def train(
     ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
     when the disk is full.
     """
-    is_new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    is_new = not folder.exists() or (folder.is_dir() and not _contents(folder))
     with ExitStack() as stack:
         ranks = stack.enter_context(Ranks.join())
         if ranks.first:
@@ -114,10 +114,27 @@ def train(
                 training.recipe.save(folder / RECIPE)
         except BaseException:
             if ranks.first and is_new:
-                shutil.rmtree(folder, ignore_errors=True)
+                _empty(folder)
             raise
         training.recipe = _of_first(training.recipe, ranks)
         return training.run(display, resume_command)
+
+
+def _contents(folder: Path) -> list[Path]:
+    """List the contents of a run folder except for its steps."""
+    return [path for path in folder.iterdir() if path.name != STEPS]
+
+
+def _empty(folder: Path) -> None:
+    """Remove a folder, or what it contains besides the steps before a run."""
+    if not (folder / STEPS).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for path in _contents(folder):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def resume(

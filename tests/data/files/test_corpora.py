@@ -18,6 +18,7 @@ from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import decode_lines
+from dragoman.data.split import SplitSettings, split_pairs
 from dragoman.forms.form import Pair
 
 
@@ -54,6 +55,27 @@ def test_lines_end_at_newline_alone(tmp_path: Path, lines: list[str]) -> None:
 def test_gzip_by_content_whatever_the_name(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path, gzip.compress(b"one\n"), b"eins\n")
     assert list(read_pairs(corpus)) == [Pair(1, "one", "eins")]
+
+
+def test_sources_of_synthetic_text_begin_with_a_tag(tmp_path: Path) -> None:
+    corpus = _corpus(tmp_path, b"one\teins\n\tzwei\n", format="tsv", tag="<bt>")
+    assert list(read_pairs(corpus)) == [Pair(1, "<bt> one", "eins"), Pair(2, "", "zwei")]
+    plain = corpus.model_copy(update={"tag": ""})
+    assert corpus_fingerprint(plain) != corpus_fingerprint(corpus)
+    with pytest.raises(ValidationError, match="tag"):
+        CorpusSettings(source="a.tsv", tag="two words")
+
+
+def test_sides_can_be_exchanged_but_the_split_stays(tmp_path: Path) -> None:
+    lines = "".join(f"one {n}\teins {n}\n" for n in range(200)).encode()
+    corpus = _corpus(tmp_path, lines, format="tsv")
+    exchanged = corpus.model_copy(update={"exchanged": True})
+    settings = SplitSettings(dev=0.2)
+    held, turned = (
+        list(split_pairs(read_pairs(one), settings, "dev")) for one in (corpus, exchanged)
+    )
+    assert held and [(p.target, p.source) for p in held] == [(p.source, p.target) for p in turned]
+    assert corpus_fingerprint(corpus) != corpus_fingerprint(exchanged)
 
 
 def test_tsv(tmp_path: Path) -> None:
