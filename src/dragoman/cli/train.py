@@ -65,10 +65,13 @@ def train(args: TrainArguments) -> None:
       dragoman train trees.mrg --label-ends -=.
 
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
+
+      dragoman train my.en my.de --mono-target more.de --minutes 60
     """
     prepare_process()
     from dragoman.runs.run import refuse_occupied, refuse_run
     from dragoman.sizing.start_from import part_named
+    from dragoman.studies.back_translation import begin_steps, last_chosen, refuse_begun
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
     from dragoman.tasks.from_files import languages_read, name_of, recipe_of
 
@@ -82,9 +85,21 @@ def train(args: TrainArguments) -> None:
         group = Seeds(seeds=parse_seeds(args.seeds), start_from=begun, take=part)
         refuse_processes("several seeds are")
         seed = group.seeds[0]
+    in_steps = args.mono_target is not None
+    if in_steps:
+        refuse_processes("the models of --mono-target are")
+    if in_steps and group is not None:
+        raise typer.BadParameter(
+            "--seeds does not work with --mono-target. Train once for each --seed"
+        )
     if args.minutes is not None and args.epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
-    refuse = refuse_occupied if group is None else refuse_run
+    check_folder = refuse_occupied if group is None else refuse_run
+
+    def refuse(folder: Path) -> None:
+        check_folder(folder)
+        refuse_begun(folder)
+
     # This comes before reading text and measuring this machine, which take some seconds.
     if args.to is not None:
         refuse(args.to)
@@ -93,7 +108,8 @@ def train(args: TrainArguments) -> None:
         if name is not None:
             refuse(Path("runs") / name)
     changes = [*args.set_, *([f"seed={seed}"] if seed is not None else [])]
-    chosen = recipe_of(replace(args, set_=changes), say)
+    options = replace(args, set_=changes)
+    chosen = (last_chosen if in_steps else recipe_of)(options, say)
     recipe, epochs = chosen.recipe, args.epochs
     if args.minutes is None and not any("training.updates" in change for change in changes):
         epochs = epochs or chosen.epochs
@@ -113,6 +129,10 @@ def train(args: TrainArguments) -> None:
         )
     folder = args.to or Path("runs") / recipe.name
     refuse(folder)
+    if in_steps:
+        begin_steps(options, chosen, folder, epochs, say)
+        _go_on_steps(folder)
+        return
     if group is not None:
         begin_seeds(folder, group)
     first = folder if group is None else seed_folder(folder, group.seeds[0])
@@ -147,6 +167,7 @@ def resume(args: ResumeArguments) -> None:
     """
     prepare_process()
     from dragoman.runs.run import RECIPE
+    from dragoman.studies.back_translation import is_begun
     from dragoman.studies.seeds import seeds_in
     from dragoman.tasks import catalogue
 
@@ -154,6 +175,11 @@ def resume(args: ResumeArguments) -> None:
     if args.text and args.run.is_dir() and not (args.run / RECIPE).is_file():
         raise typer.BadParameter("--text works with only one run. Resume each run by itself")
     if _is_several(args.run):
+        return
+    if is_begun(args.run):
+        if args.text:
+            raise typer.BadParameter("--text works only when all steps before the run are done")
+        _go_on_steps(args.run)
         return
     group = seeds_in(args.run)
     if group is not None:
@@ -185,6 +211,16 @@ def _is_several(folder: Path) -> bool:
     elif ABLATION in found:
         go_on_ablation(Ablation.open(folder))
     return bool(found)
+
+
+def _go_on_steps(folder: Path) -> None:
+    """Do the missing steps of a run that learns from monolingual text, and measure it."""
+    from dragoman.studies.back_translation import go_on_steps
+
+    outcome = go_on_steps(folder, say, command("resume", folder))
+    if outcome is None:
+        raise typer.Exit(130)
+    finish_run(folder, outcome)
 
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:

@@ -81,14 +81,14 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
         return []
     _require_text(recipe)
     used = cleaner or new_cleaner(recipe)
-    corpora = [
-        WeightedPairs(
-            split_pairs(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
-            corpus.weight,
-            corpus.name,
-        )
-        for corpus in data.train
-    ]
+    corpora = []
+    for corpus in data.train:
+        if corpus.tag and side != "train":  # nothing is measured on synthetic text
+            continue
+        pairs = used.pairs(read_pairs(corpus), corpus.name)
+        if not corpus.tag:
+            pairs = split_pairs(pairs, data.split, side)
+        corpora.append(WeightedPairs(pairs, corpus.weight, corpus.name))
     if side == "train" and (of_old_text := recipe.of_old_text) is not None:
         corpora += [old for old in plain_corpora(of_old_text, "train", used) if old.weight]
     return corpora
@@ -128,7 +128,7 @@ def training_pairs(
     for corpus in data.train:
         sampler = BlockSampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
-        if doubts is not None and len(recipe.spec.texts) > 1:
+        if doubts is not None and len(recipe.spec.texts) > 1 and not corpus.tag:
             doubts += _doubts(recipe, corpus, sampler)
 
 
@@ -166,6 +166,8 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     }  # fmt: skip
     doubts = []
     for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
+        if corpus.tag:  # a model made it: what is wrong with it is known
+            continue
         sampler = BlockSampler()
         for _ in sampler.watch(read_pairs(corpus)):
             pass
@@ -241,10 +243,21 @@ def sides_of_vocabularies(recipe: Recipe) -> dict[str, tuple[str, ...]]:
 
 
 def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
-    """The training text of a recipe as a vocabulary is learned from it, some of its sides."""
+    """The training text of a recipe as a vocabulary is learned from it, some of its sides.
+    Monolingual text counts; synthetic text, of which a side is a part of it, does not."""
+    data = recipe.data
+    if any(corpus.tag for corpus in data.train):
+        real = tuple(corpus for corpus in data.train if not corpus.tag)
+        recipe = recipe.updated(data={"train": real})
     for _, pair in named_examples(recipe):
         for side in sides:
             yield from lines_of_text(getattr(pair, side))
+    prepare = moses_of(recipe) or (lambda pair: pair)
+    for text in data.monolingual:
+        if text.side in sides:
+            for pair in read_pairs(CorpusSettings(source=text.source, format="text")):
+                both = prepare(pair._replace(source=pair.target))
+                yield from lines_of_text(getattr(both, text.side))
 
 
 def lines_of_text(text: str) -> Iterator[str]:

@@ -153,6 +153,7 @@ class Notes(_Record):
     """The content of ``data.json``, the notes about the training data."""
 
     pairs: dict[str, _Count] = {}
+    synthetic: _Count = 0
     corpora: list[_CorpusNote] = []
     cleaning: _Cleaning = _Cleaning(read=0, kept=0, filters={})
     overlap: str = ""

@@ -90,19 +90,23 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
+    real = _real(recipe, store)
+    if synthetic := len(store) - real:
+        notes["synthetic"] = synthetic
     two_texts = len(recipe.spec.texts) > 1
     if two_texts and not recipe.data.moses:  # which hides where sentences begin
-        notes[SEVERAL_SENTENCES] = _share_of_several_sentences(store, recipe.languages.source)
-    if two_texts and (found := _length_ratio(store)):
+        notes[SEVERAL_SENTENCES] = _share_of_several_sentences(store, real, recipe.languages.source)
+    if two_texts and (found := _length_ratio(store, real)):
         notes[LENGTHS] = found.to_dict()
         if forms.source.spaced and not recipe.data.moses:
-            notes[LONGEST_WORDS] = _longest_words(store)
+            notes[LONGEST_WORDS] = _longest_words(store, real)
     _say_dropped(store.notes.get("cleaning", {}), recipe.spec.noun, say)
     if (groups := _groups(recipe)) is not None:
         notes["groups"] = groups
         told = plural(groups["count"], "group")
         say(f"{told} by {groups['by']}; each is in only one part of the split")
     read = plural(len(store), recipe.spec.noun.removesuffix("s"))
+    read += f" ({synthetic:,} of them synthetic)" if synthetic else ""
     say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
     if recipe.training.guided.weight:
@@ -114,6 +118,13 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
             both = source, forms.written.vocabulary
             links = training_links(recipe, store, both, run_folder / "training", say)
     return Prepared(forms, store, dev, test, links, notes)
+
+
+def _real(recipe: Recipe, store: TokenStore) -> int:
+    """The number of training examples before the first corpus of synthetic ones, or all."""
+    tagged = (corpus.tag for corpus in recipe.data.train)
+    first = next((number for number, tag in enumerate(tagged) if tag), None)
+    return len(store) if first is None else store.corpora[first].first
 
 
 def _groups(recipe: Recipe) -> dict[str, Any] | None:
@@ -163,22 +174,23 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
         say(f"cleaning drops {dropped:,} of {cleaning['read']:,} {noun}: {', '.join(by)}")
 
 
-def _length_ratio(store: TokenStore) -> LengthRatio | None:
-    """The ratio of lengths over all training pairs, or over many that are spread over the store."""
-    some = slice(None, None, LengthRatio.step(len(store)))
+def _length_ratio(store: TokenStore, real: int) -> LengthRatio | None:
+    """The ratio of lengths over the first ``real`` pairs, or over many of them, evenly spread."""
+    some = slice(None, real, LengthRatio.step(real))
     return LengthRatio.of(store.lengths["source"][some], store.lengths["target"][some])
 
 
-def _share_of_several_sentences(store: TokenStore, language: str) -> float:
-    """The share of sources with more than one sentence, of some that are spread over the store."""
-    examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
+def _share_of_several_sentences(store: TokenStore, real: int, language: str) -> float:
+    """The share of sources with more than one sentence, of some that are spread over the first
+    ``real`` ones."""
+    examples = range(0, real, max(1, real // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
 
 
-def _longest_words(store: TokenStore) -> int:
+def _longest_words(store: TokenStore, real: int) -> int:
     """The number of words that all but one in a thousand sources have at most, by a sample."""
-    examples = range(0, len(store), max(1, len(store) // _COUNTED))
+    examples = range(0, real, max(1, real // _COUNTED))
     words = [len(words_in(store.text("source", n))) for n in examples]
     return int(np.quantile(words, 1 - _RARE, method="higher"))
 

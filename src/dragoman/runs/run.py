@@ -18,6 +18,7 @@
     lexicon.txt          the words of the training sources, and how often each was read
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
+    steps/               of a run that learns from monolingual text: the runs that translated it
     training/            resumable state; without it the model still works
     .lock                there, and locked, while a process changes the folder
 
@@ -74,6 +75,9 @@ WAYS = "ways.json"
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
 TEST = "test.jsonl"
+STEPS = "steps"
+"""The folder with what a run that learns from monolingual text needs first: other runs, and their
+translations."""
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
 LONGEST_WORDS = "longest_words"
@@ -367,7 +371,8 @@ def refuse_occupied(folder: Path) -> None:
     refuse_run(folder)
     if not folder.is_dir() or (folder / LOCK).exists():
         return
-    if (other := next(folder.iterdir(), None)) is not None:
+    others = (path for path in folder.iterdir() if path.name != STEPS)
+    if (other := next(others, None)) is not None:
         raise RunError(
             f"{folder} is not a run and contains other files, such as {other.name}. Set an empty "
             "folder with --to FOLDER"
@@ -414,6 +419,9 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         side: form(by_name[vocabulary_name(recipe, side)], getattr(recipe.languages, side))
         for side in recipe.spec.texts
     }
+    if (written := known.get("target")) is not None and written.vocabulary is not None:
+        tags = [corpus.tag for corpus in recipe.data.train if corpus.tag]
+        written.forbidden = (*written.forbidden, *written.vocabulary.symbols_of(tags))
     if (rows := rows_form(recipe.source)) is not None:
         known["source"] = rows
     # What is written at once is what the model reads at once, and no book.

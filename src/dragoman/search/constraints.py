@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Booleans, Floats, Floats32, Integers
-from dragoman.search.sampling import draw, uniform
+from dragoman.search.sampling import draw, draw_from_all, uniform
 from dragoman.search.settings import SamplingSettings
 
 NOTHING = -1
@@ -91,6 +91,8 @@ class OnlyTokens:
 
 
 def _draw_tokens(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> Integers:
+    if not settings.top_k and settings.top_p == 1.0:
+        return draw_from_all(allowed, settings.temperature, numbers)
     import torch
 
     tokens: Integers = draw(torch.from_numpy(allowed), settings, torch.from_numpy(numbers)).numpy()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dragoman.data.hashing import STEP, mix
 from dragoman.models.searched import Source
-from dragoman.search.hypothesis import Floats, Integers
+from dragoman.search.hypothesis import Floats, Floats32, Integers
 from dragoman.search.settings import SamplingSettings
 
 if TYPE_CHECKING:
@@ -39,6 +39,21 @@ def uniform(keys: npt.NDArray[np.uint64], places: Integers) -> Floats:
     state = mix(keys + places.astype(np.uint64) * STEP) >> np.uint64(11)
     numbers: Floats = state.astype(np.float64) * 2.0**-53
     return numbers
+
+
+def draw_from_all(log_probabilities: Floats32, temperature: float, numbers: Floats) -> Integers:
+    """Sample one token per row as ``draw`` does without top-k and top-p, without torch and several
+    times as fast. Return ids (M,). ``log_probabilities`` (M, V), ``numbers`` (M,) in [0, 1)."""
+    with np.errstate(invalid="ignore"):  # a row in which everything is forbidden
+        scaled = log_probabilities - log_probabilities.max(axis=1, keepdims=True)
+        mass = np.exp(scaled if temperature == 1.0 else scaled / np.float32(temperature))
+        heap = mass.cumsum(axis=1, dtype=np.float64)
+        # The first place at which the heap exceeds the number; a place without mass is never that.
+        places = (heap <= numbers[:, None] * heap[:, -1:]).sum(axis=1)
+        # A number that rounds up to the whole heap belongs to the last place with mass.
+        last = mass.shape[1] - 1 - (mass > 0)[:, ::-1].argmax(axis=1)
+    chosen: Integers = np.minimum(places, last)
+    return chosen
 
 
 def draw(log_probabilities: Tensor, settings: SamplingSettings, numbers: Tensor) -> Tensor:

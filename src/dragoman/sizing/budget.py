@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import torch
 
@@ -20,7 +21,9 @@ from dragoman.base.wording import plural
 from dragoman.data.batches import make_batch
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import writing
+from dragoman.models.settings import ModelSettings
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, learned_by, settings_of
@@ -114,23 +117,37 @@ def _written(size: Size, task: Spec) -> str:
     return f"{parts}, updates of {size.tokens_per_update:,} tokens"
 
 
-def _sentences(size: Size, device: str) -> int:
+def _sentences(tokens: int, device: str) -> int:
     """Sentences of a timed micro-batch; a full one for a GPU, where it takes as long as few."""
-    whole = int(size.plan["tokens_per_micro_batch"]) // _LENGTH
+    whole = tokens // _LENGTH
     return _SENTENCES if device == "cpu" else max(_SENTENCES, whole)
 
 
 def tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Target tokens per second when this machine trains a model of this size."""
-    device, size = own_device(), learned_by(family, size)
-    shape = settings_of(family, task, size)
-    model = writing(new_network(shape, size.vocabulary, size.vocabulary))
+    size = learned_by(family, size)
+    shape, tokens = settings_of(family, task, size), int(size.plan["tokens_per_micro_batch"])
+    return _timed(task, shape, size.vocabulary, size.optimizer, tokens)
+
+
+def speed_of(recipe: Recipe) -> float:
+    """Target tokens per second when this machine trains by a recipe."""
+    optimizer, tokens = recipe.training.optimizer.kind, recipe.plan.tokens_per_micro_batch
+    return _timed(recipe.spec, recipe.model, recipe.text.vocabulary, optimizer, tokens)
+
+
+def _timed(
+    task: Spec, shape: ModelSettings, vocabulary: int, kind: Literal["adam", "muon"], tokens: int
+) -> float:
+    """``tokens``: those of a micro-batch."""
+    device = own_device()
+    model = writing(new_network(shape, vocabulary, vocabulary))
     draw = torch.Generator().manual_seed(0)
-    count = _sentences(size, device)
-    sentences = torch.randint(3, size.vocabulary, (count, _LENGTH - 1), generator=draw)
+    count = _sentences(tokens, device)
+    sentences = torch.randint(3, vocabulary, (count, _LENGTH - 1), generator=draw)
     batch = make_batch(list(sentences) if task.reads else None, list(sentences), 1, 2)
     low = device != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
-    optimizer = OptimizerSettings(kind=size.optimizer)
+    optimizer = OptimizerSettings(kind=kind)
     settings = TrainingSettings(precision="bf16" if low else "auto", optimizer=optimizer)
     measured = measure_throughput(
         model,

@@ -61,6 +61,10 @@ FOR_FEW = {
     "texts": " works only with --task language-model or --task masked",
     "keep": " works only with parallel text, to tune a translator; in a recipe, set data.old",
     "blend": " works only with parallel text, to tune a translator; in a recipe, set data.old",
+    "mono_target": " works only with files of parallel text; --recipe sets a recipe for them",
+    "mono_source": " works only with files of parallel text and --mono-target",
+    "mono_ratio": " works only with files of parallel text and --mono-target",
+    "rounds": " works only with files of parallel text and --mono-target",
 }
 """The options that fit few kinds of files, and the reason for all other kinds to refuse each."""
 

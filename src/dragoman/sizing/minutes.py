@@ -86,7 +86,7 @@ def cost_summary(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     counted = recipe.spec.counted
     return (
         f"{plural(updates, 'update')}, {updates / max(1, per_epoch):.1f} epochs: about "
-        f"{_duration(minutes)} at {measured.tokens_per_second:,.0f} {counted}/s; "
+        f"{duration(minutes)} at {measured.tokens_per_second:,.0f} {counted}/s; "
         f"memory about {measured.peak_bytes / 2**30:.1f} GiB"
     )
 
@@ -106,7 +106,7 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: floa
     minutes = recipe.training.minutes * wanted / updates
     verb, counted = recipe.spec.verbs[0][0], recipe.spec.counted
     return (
-        f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. On "
+        f"warning: {duration(recipe.training.minutes)} are too short to learn to {verb}. On "
         f"this machine, the model reads {updates * tokens_per_update:,.0f} {counted} in them, "
         f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to {verb} after about "
         f"{wanted * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more to learn "
@@ -135,7 +135,8 @@ def min_tokens(
     return min(much, max(_LITTLE * model_dim, _EPOCHS * epoch))
 
 
-def _duration(minutes: float) -> str:
+def duration(minutes: float) -> str:
+    """The time in words, such as "12 minutes"."""
     if minutes < 2:
         return plural(max(1, round(60 * minutes)), "second")
     return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"

@@ -104,6 +104,19 @@ class TrainOptions(FilesOptions):
     blend: bool = False
     """Blend the tuned weights with those of the run of --from, by the share that scores best on the
     dev sets of the new and the old text. Without --keep, the old text is that of the run."""
+    mono_target: str | None = _option("FILE|FOLDER")
+    """For a translator: text of the target language alone, a sentence per line. A model that
+    translates back into the source language is trained first; what it makes of this text is then
+    learned too (back-translation). docs/training.md explains the steps."""
+    mono_source: str | None = _option("FILE|FOLDER")
+    """With --mono-target: text of the source language alone, which improves the model that
+    translates back."""
+    mono_ratio: float | None = field(default=None, metadata={"ge": 0.01, "le": 1000})
+    """With --mono-target: the number of back-translated pairs in an epoch for each pair of the
+    training files. Default: all of them, up to 4."""
+    rounds: int | None = field(default=None, metadata={"ge": 1, "le": 4})
+    """With --mono-source: the number of models that translate monolingual text, one after another.
+    The last translates back. Default: 2."""
     init_part: str | None = _option("encoder|decoder")
     """Use only the encoder or the decoder of the --from run, for another kind of task. Weights
     whose shape does not fit are initialised anew."""

@@ -174,8 +174,10 @@ def _data_tables(run: Run) -> list[Table]:
         note = notes.get("overlap", "")
         if run.recipe.data.embedded is not None:
             note = "The text is generated: nothing is cleaned."
-        noun = run.task.noun
-        tables.append(Table(noun.capitalize(), ("part", noun), [*pairs.items()], note))
+        noun, parts = run.task.noun, [*pairs.items()]
+        if synthetic := notes.get("synthetic"):
+            parts.insert(1, ("train: synthetic, from monolingual text", synthetic))
+        tables.append(Table(noun.capitalize(), ("part", noun), parts, note))
     doubts = notes.get("doubts", [])
     if doubts:
         told = [(d["corpus"], d["words"], "; ".join(d["lines"])) for d in doubts]

@@ -66,7 +66,17 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
         pairs = grouped(pairs, Path(corpus.source), corpus.group_pattern, corpus.name)
     if corpus.holds == "captions":
         return (pair._replace(source=pair.target, target=pair.source) for pair in pairs)
+    if corpus.exchanged:
+        pairs = map(_exchanged, pairs)
+    if corpus.tag:
+        return (pair._replace(source=f"{corpus.tag} {pair.source}") for pair in pairs)
     return pairs
+
+
+def _exchanged(pair: Pair) -> Pair:
+    """The pair with its sides exchanged. A split still goes by its old source."""
+    group = pair.group or pair.source
+    return pair._replace(source=pair.target, target=pair.source, group=group)
 
 
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
@@ -141,6 +151,8 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         how.append(corpus.label_ends)
     if corpus.groups_by is not None:
         how.append(corpus.groups_by)
+    if corpus.tag or corpus.exchanged:
+        how += [corpus.tag, corpus.exchanged]
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()
 

@@ -106,6 +106,13 @@ class CorpusSettings(Settings):
     per pair, in Pharaoh format (``0-0 1-2``). Words are separated by spaces."""
     weight: float = Field(1.0, gt=0, le=10_000)
     """The number of times that each pair is used per epoch. 0.5: in every second epoch."""
+    tag: str = Field("", max_length=100, pattern=r"^\S*$")
+    """For synthetic text, such as back-translations: a word that is put before each source, so that
+    the model can tell this text from real text. Add it to text.user_symbols. Nothing is held out of
+    a corpus with a tag."""
+    exchanged: bool = False
+    """Read the source as the target, and the target as the source. The split stays that of the
+    corpus as it is."""
     label_ends: str = Field(LABEL_ENDS, max_length=20)
     """For trees: the characters at which a label is cut off. What follows them is a grammatical
     function or an index: ``NP-SBJ-1`` is learned as NP. With ``-=.``, ``grup.nom.ms`` is learned as

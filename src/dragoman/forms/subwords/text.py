@@ -212,6 +212,11 @@ class Text:
         """Return the written form of each token: U+2581 for a space, <0x41> for a byte."""
         return list(self._processor.id_to_piece([int(token) for token in ids]))
 
+    def symbols_of(self, texts: Iterable[str]) -> tuple[int, ...]:
+        """Return the tokens of those texts that are user symbols of the vocabulary."""
+        known = [text for text in texts if text in self.settings.user_symbols]
+        return tuple(map(self._processor.piece_to_id, known))
+
     def known_as(self, text: str) -> str:
         """Return the text that the tokens of ``text`` represent, with unknown characters:
         normalised, except with ``lossless``."""

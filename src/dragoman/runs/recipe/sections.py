@@ -66,6 +66,15 @@ class Teacher(Settings):
     """The folder of the run."""
 
 
+class MonolingualText(Settings):
+    """Text of one language, without translations."""
+
+    source: str
+    """The file, or a folder of files; each line is a text. May be compressed with gzip."""
+    side: Literal["source", "target"] = "target"
+    """The side of the pairs that has its language."""
+
+
 class DataSettings(Settings):
     """The data for training, validation and testing."""
 
@@ -74,6 +83,9 @@ class DataSettings(Settings):
     demo-trees: sentences and their trees (task parsing)."""
     train: tuple[CorpusSettings, ...] = ()
     """The training corpora and their weights."""
+    monolingual: tuple[MonolingualText, ...] = ()
+    """Text of one language, from which the vocabulary is learned too. ``dragoman train
+    --mono-target`` sets it; the translations of this text are corpora with a tag in ``train``."""
     prepared: str | None = None
     """A folder or bucket that dragoman prepare wrote. The text in it is used, and the files of
     ``train`` are not read."""

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import Any
 
-from dragoman.base.errors import DataError
+from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.columns import paired_corpus
 from dragoman.data.files.corpora import read_pairs, said_languages
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.languages import given_languages
+from dragoman.sizing.monolingual import (
+    BYTES_A_TOKEN,
+    for_each_pair,
+    monolingual_corpus,
+    monolingual_texts,
+)
 from dragoman.sizing.size import DEFAULT, Size, row_of
 
 TABLE = (
@@ -29,8 +36,6 @@ TABLE = (
 """Sizes by the number of pairs, chosen by experience with corpora of these sizes; docs/training.md
 shows them."""
 
-_BYTES_A_TOKEN = 3.3
-"""The UTF-8 bytes of a token in a vocabulary of some thousand tokens, similar in all scripts."""
 _SAMPLE_SIZE = 100_000
 
 
@@ -38,10 +43,23 @@ class TranslationBuilder(RecipeBuilder):
     """Builds recipes for parallel text, in two files or in one that holds both sides."""
 
     table = TABLE
-    fits = ("keep", "blend")
+    fits = ("keep", "blend", "mono_target", "mono_source", "mono_ratio", "rounds")
 
     def takes(self) -> bool:
         return len(self.options.inputs) > 1 or format_by_name(self.options.inputs[0]) is not None
+
+    def check(self) -> None:
+        super().check()
+        if monolingual_texts(self.options) and self.learned is not None:
+            raise RecipeError(
+                "--mono-target trains new models, and --from tunes one. Leave one of them out"
+            )
+
+    def data(
+        self, corpus: CorpusSettings, seen: CorpusSummary, held: Mapping[str, CorpusSettings]
+    ) -> dict[str, Any]:
+        texts = [text.model_dump() for text in monolingual_texts(self.options)]
+        return {**super().data(corpus, seen, held), "monolingual": texts}
 
     def file_at(self, path: str) -> CorpusSettings:
         return paired_corpus(path, self.options.columns, self.options.keys)
@@ -59,11 +77,16 @@ class TranslationBuilder(RecipeBuilder):
         if not looked_at:
             raise DataError("the corpora contain no pairs")
         more = sum(1 for _ in pairs)
-        length = written / looked_at / _BYTES_A_TOKEN
+        length = written / looked_at / BYTES_A_TOKEN
         return CorpusSummary(looked_at + more, len(different) + more, length=length)
 
     def row(self, seen: CorpusSummary) -> Size:
-        rows, tokens = rows_for(seen.amount), seen.amount * seen.length
+        amount = seen.amount
+        for text in monolingual_texts(self.options):
+            if text.side == "target":
+                lines = sum(1 for _ in read_pairs(monolingual_corpus(text)))
+                amount += amount * for_each_pair(self.options, lines, amount)
+        rows, tokens = rows_for(amount), amount * seen.length
         if self.minutes is None:
             return rows[0]
         from dragoman.sizing.budget import size_in

@@ -1,0 +1,435 @@
+"""Trains a translator on pairs and on monolingual text, in steps of which each can be resumed.
+
+RUN/steps/plan.json       the steps: models, the text that each translates, minutes or epochs
+RUN/steps/final.toml      the recipe of the last model without synthetic pairs
+RUN/steps/1-backward      the first model, a run like any other; its recipe is 1-backward.toml
+RUN/steps/1-backward.tsv  its translations of the monolingual text, before the text itself;
+                          1-backward.tsv.part until it is complete
+RUN/steps/1-backward.json  how many lines it has translated, in which time
+RUN                       the last model, which learns from the pairs and the last translations
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import FileError, RunError
+from dragoman.base.task import Side
+from dragoman.base.wording import plural
+from dragoman.data.cleaning import Cleaner
+from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
+from dragoman.data.split import hash_of
+from dragoman.runs.corpora import plain_pairs
+from dragoman.runs.files import read_stored
+from dragoman.runs.lock import locked
+from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.sections import MonolingualText
+from dragoman.runs.run import RECIPE, STEPS, refuse_occupied
+from dragoman.search.offline import WINDOW
+from dragoman.search.settings import SamplingSettings
+from dragoman.sizing.minutes import duration
+from dragoman.sizing.monolingual import (
+    exchanged,
+    for_each_pair,
+    look_at_text,
+    monolingual_corpus,
+    with_synthetic_pairs,
+)
+from dragoman.sizing.options import TrainOptions
+from dragoman.studies.records import Stored
+from dragoman.tasks import catalogue
+from dragoman.tasks.from_files import Chosen, recipe_of
+from dragoman.tasks.verdict import verdict
+from dragoman.training.interrupt import StopRequest
+from dragoman.training.minutes import SHARE
+from dragoman.training.progress import clock
+
+if TYPE_CHECKING:
+    from dragoman.training.trainer import Outcome
+
+PLAN, FINAL = "plan.json", "final.toml"
+OF_LAST, OF_MODELS, OF_TEXT = 1 / 2, 1 / 3, 1 / 6
+"""The shares of ``--minutes`` for the last model, for all models before it, and for translating.
+What the earlier steps do not use is the last model's."""
+_EVERY = 10.0
+"""The seconds between two lines of progress."""
+
+_Number = Annotated[float, Field(gt=0, le=1e15)]
+_Count = Annotated[int, Field(ge=0, le=10**15)]
+
+
+class Step(Stored):
+    """A model, and the monolingual text that it translates."""
+
+    name: str = Field(pattern=r"^\d-(backward|forward)$")
+    minutes: _Number | None = None
+    """The time for training, if a time was given."""
+    epochs: _Number | None = None
+    text_minutes: _Number | None = None
+    """The time for translating, if a time was given."""
+    text_hash: str
+    """The fingerprint of the text."""
+    lines: _Count
+    """The lines of the text."""
+    most: _Count
+    """The most lines to translate: more would never be learned."""
+
+    @property
+    def reads(self) -> Side:
+        """The side of the last model's pairs that has the language of the text."""
+        return "target" if self.name.endswith("backward") else "source"
+
+
+class StepsPlan(Stored):
+    """The plan of all steps (``steps/plan.json``)."""
+
+    format: Literal[1] = 1
+    steps: list[Step] = Field(min_length=1, max_length=9)
+    pairs: _Count
+    """The number of pairs in the training files."""
+    ratio: _Number
+    """The number of synthetic pairs in an epoch for each of these pairs."""
+    minutes: _Number | None = None
+    """The time of all steps, if a time was given."""
+    epochs: _Number | None = None
+    """The epochs of the last model, if no time was given."""
+
+
+class Translated(Stored):
+    """The work that was done on a monolingual text so far."""
+
+    lines: _Count
+    seconds: Annotated[float, Field(ge=0, le=1e15)]
+    held: _Count = 0
+    """Lines of the text that are in dev or test and were left out."""
+
+
+def is_begun(folder: Path) -> bool:
+    """Return whether ``folder`` holds steps, and not yet the last model."""
+    return (folder / STEPS / PLAN).is_file() and not (folder / RECIPE).is_file()
+
+
+def refuse_begun(folder: Path) -> None:
+    """Errors: ``RunError`` if ``folder`` holds steps."""
+    if is_begun(folder):
+        raise RunError(
+            f"{folder} is already begun. Continue it with dragoman resume {folder}, or set another "
+            "folder with --to FOLDER"
+        )
+
+
+def last_chosen(options: TrainOptions, say: Say) -> Chosen:
+    """Make the recipe of the last model, whose time is a share of ``--minutes``. Errors: those of
+    ``recipe_of``."""
+    return recipe_of(_in_share(options, OF_LAST), say)
+
+
+def _in_share(options: TrainOptions, share: float) -> TrainOptions:
+    minutes = None if options.minutes is None else max(0.05, share * options.minutes)
+    return replace(options, minutes=minutes)
+
+
+def begin_steps(
+    options: TrainOptions, chosen: Chosen, folder: Path, epochs: float | None, say: Say
+) -> None:
+    """Plan the steps, say what they are, and write them into ``folder``. ``chosen``: the recipe of
+    the last model. Errors: ``RunError`` for a folder that is not empty, ``DataError`` for text that
+    cannot be used."""
+    refuse_occupied(folder)
+    recipe, rounds = chosen.recipe, options.rounds or (2 if options.mono_source else 1)
+    sides = {text.side: text for text in recipe.data.monolingual}
+    found = {
+        side: look_at_text(text, getattr(recipe.languages, side), say)
+        for side, text in sides.items()
+    }
+    hashes = {side: corpus_fingerprint(monolingual_corpus(text)) for side, text in sides.items()}
+    pairs = sum(1 for corpus in recipe.data.train for _ in read_pairs(corpus))
+    ratio = for_each_pair(options, found["target"].lines, pairs)
+    silent = _in_share(replace(options, mono_ratio=0.0), OF_MODELS / rounds)
+    alone = recipe_of(silent, lambda _: None)
+    steps, recipes = [], {}
+    for number in range(1, rounds + 1):
+        is_backward = (rounds - number) % 2 == 0
+        side: Side = "target" if is_backward else "source"
+        name = f"{number}-{'backward' if is_backward else 'forward'}"
+        first = number == 1
+        of_model = (alone if first else chosen).recipe
+        recipes[name] = exchanged(of_model) if is_backward else of_model
+        own = epochs if options.epochs or not first else alone.epochs
+        lines = most = found[side].lines
+        if epochs is not None:  # more would never be learned
+            most = min(lines, math.ceil(ratio * pairs * epochs))
+        steps.append(
+            Step(
+                name=name,
+                minutes=options.minutes and OF_MODELS / rounds * options.minutes,
+                epochs=own if epochs is not None else None,
+                text_minutes=options.minutes and OF_TEXT / rounds * options.minutes,
+                text_hash=hashes[side],
+                lines=lines,
+                most=most,
+            )
+        )
+    plan = StepsPlan(steps=steps, pairs=pairs, ratio=ratio, minutes=options.minutes, epochs=epochs)
+    for line in _described(plan, [*recipes.values(), recipe], found["target"].tokens):
+        say(line)
+    (folder / STEPS).mkdir(parents=True, exist_ok=True)
+    for name, one in recipes.items():
+        one.save(folder / STEPS / f"{name}.toml")
+    recipe.save(folder / STEPS / FINAL)
+    write_text(folder / STEPS / PLAN, plan.model_dump_json(indent=1, exclude_none=True) + "\n")
+
+
+def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iterator[str]:
+    """Yield the steps in words, with their times. ``recipes``: those of all models, in order;
+    ``length``: the tokens of a line."""
+    from dragoman.sizing.budget import speed_of  # imports torch
+
+    yield f"{2 * len(plan.steps) + 1} steps:"
+    speeds: dict[str, float] = {}
+    total, number = 0.0, 0
+    for recipe, step in zip_longest(recipes, plan.steps):
+        of = recipe.languages
+        model = recipe.model.model_dump_json()
+        speed = speeds.get(model) or speeds.setdefault(model, speed_of(recipe))
+        synthetic = plan.ratio * plan.pairs if number else 0.0
+        minutes, epochs = (step.minutes, step.epochs) if step else (None, plan.epochs)
+        if step is None and plan.minutes is not None:
+            minutes = OF_LAST * plan.minutes
+        if minutes is None:
+            tokens = recipe.training.updates * recipe.plan.tokens_per_update
+            if epochs is not None:
+                tokens = round(epochs * (plan.pairs + synthetic) * length)
+            minutes = tokens / speed / 60 / (1 - SHARE)
+        also = f" and {synthetic:,.0f} synthetic pairs an epoch" if synthetic else ""
+        told = f"train {of.source} to {of.target} on {plan.pairs:,} pairs{also}"
+        yield f"  {(number := number + 1)}. {told}: about {duration(minutes)}"
+        total += minutes
+        if step is not None:
+            # Sampling a text takes about as long as learning from it once.
+            minutes = step.text_minutes or step.most * length / speed / 60
+            told = f"translate {step.most:,} lines of {of.source} with that model"
+            limit = "at most" if step.text_minutes else "about"
+            yield f"  {(number := number + 1)}. {told}: {limit} {duration(minutes)}"
+            total += minutes
+    yield f"together about {duration(total)}"
+
+
+def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
+    """Do the missing steps, the last of which trains the run in ``folder``. Return its outcome;
+    None if the user stopped before it. ``again``: the command that continues.
+
+    Errors: those of ``train``, and ``RunError`` if the monolingual text has changed.
+    """
+    steps = folder / STEPS
+    plan, recipe = read_stored(steps / PLAN, StepsPlan), catalogue.Recipe.load(steps / FINAL)
+    with locked(steps):
+        before: tuple[Path, int] | None = None
+        for number, step in enumerate(plan.steps):
+            path = steps / f"{step.name}.tsv"
+            if not path.is_file():
+                of_step = catalogue.Recipe.load(steps / f"{step.name}.toml")
+                say(f"\nstep {2 * number + 1}: {steps / step.name}")
+                if not _train_step(steps, step, _joined(of_step, before, plan), say, again):
+                    return None
+                say(f"\nstep {2 * number + 2}: {path}")
+                text = next(t for t in recipe.data.monolingual if t.side == step.reads)
+                if not _translate_step(steps, step, recipe, text, say):
+                    say(f"stopped. To continue: {again}")
+                    return None
+            before = path, read_stored(steps / f"{step.name}.json", Translated).lines
+        minutes = plan.minutes and _left(steps, plan)
+    from dragoman.tasks.training import train  # imports torch
+
+    say(f"\nstep {2 * len(plan.steps) + 1}: {folder}")
+    return train(
+        _joined(recipe, before, plan), folder, minutes=minutes, epochs=plan.epochs, say=say,
+        resume_command=again,
+    )  # fmt: skip
+
+
+def _joined(recipe: Recipe, synthetic: tuple[Path, int] | None, plan: StepsPlan) -> Recipe:
+    """The recipe with the file of synthetic pairs, if there is one."""
+    if synthetic is None:
+        return recipe
+    path, lines = synthetic
+    weight = float(f"{plan.ratio * plan.pairs / max(1, lines):.6g}")
+    return with_synthetic_pairs(recipe, path.absolute(), lines, weight)
+
+
+def _left(steps: Path, plan: StepsPlan) -> float:
+    """The minutes that are left for the last model."""
+    assert plan.minutes is not None
+    used = 0.0
+    for step in plan.steps:
+        records = catalogue.Run.open(steps / step.name).metrics()
+        used += max((record["elapsed"] for record in records), default=0.0)
+        used += read_stored(steps / f"{step.name}.json", Translated).seconds
+    return max(OF_LAST * plan.minutes, plan.minutes - used / 60)
+
+
+def _train_step(steps: Path, step: Step, recipe: Recipe, say: Say, again: str) -> bool:
+    """Train the model of a step, unless it has begun to translate. Return False if the user stopped
+    it."""
+    from dragoman.tasks.training import resume, train
+
+    folder = steps / step.name
+    if (steps / f"{step.name}.json").is_file():
+        return True
+    if (folder / RECIPE).is_file():
+        outcome = resume(folder, say=say, resume_command=again)
+    else:
+        outcome = train(
+            recipe, folder, minutes=step.minutes, epochs=step.epochs, say=say,
+            resume_command=again,
+        )  # fmt: skip
+    if outcome.reason == "interrupted":
+        return False
+    for sentence in verdict(catalogue.Run.open(folder)):
+        say(f"warning: {folder}: {sentence}")
+    return True
+
+
+def _translate_step(
+    steps: Path, step: Step, recipe: Recipe, text: MonolingualText, say: Say
+) -> bool:
+    """Translate a monolingual text by sampling, after the lines that are translated already. Return
+    False if the user stopped it.
+
+    A source is sampled from the model's distribution, not searched for: such sources are more
+    varied, and teach more (Edunov et al., 2018).
+    """
+    path, record = steps / f"{step.name}.tsv", steps / f"{step.name}.json"
+    part = path.with_name(f"{path.name}.part")
+    corpus = monolingual_corpus(text)
+    if corpus_fingerprint(corpus) != step.text_hash:
+        raise RunError(
+            f"{text.source} has changed since {steps.parent} was begun. Restore the old file, or "
+            "begin again in another folder"
+        )
+    before = read_stored(record, Translated) if record.is_file() else Translated(lines=0, seconds=0)
+    run = catalogue.Run.open(steps / step.name)
+    search = run.recipe.search.model_copy(
+        update={"sampling": SamplingSettings(seed=run.recipe.seed), "n_best": 1}
+    )
+    texts = _Texts(recipe, text, step.most)
+    done = _complete_lines(part)
+    lines = texts.after(done)
+    limit = math.inf if step.text_minutes is None else 60 * step.text_minutes - before.seconds
+    began, shown, first = time.monotonic(), _Progress(step.most, done, say), done
+
+    def save() -> None:
+        seconds = round(before.seconds + time.monotonic() - began, 3)
+        found = Translated(lines=done, seconds=seconds, held=texts.held)
+        write_text(record, found.model_dump_json() + "\n")
+
+    save()
+    stop = StopRequest()
+    translator = run.opened()
+    try:
+        with stop.listening(), part.open("a", encoding="utf-8", newline="\n") as file:
+            for one in translator.each(lines, settings=search):
+                source = one.text if one.finished else ""  # cleaning drops an empty one
+                file.write(f"{source.replace(chr(9), ' ')}\t{one.source.replace(chr(9), ' ')}\n")
+                done += 1
+                shown.tell(done)
+                if stop.requested or time.monotonic() - began > limit:
+                    break
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise FileError(f"cannot write {part}: {error.strerror}") from error
+    save()
+    if stop.requested:
+        return False
+    seconds = time.monotonic() - began
+    told = f"translated {plural(done, 'line')}, {(done - first) / max(seconds, 1e-9):,.0f} a second"
+    if texts.held:
+        told += f"; {plural(texts.held, 'line is', 'lines are')} also in dev or test and left out"
+    if seconds > limit:
+        told += f". The time for this step is over, so the rest of {text.source} is not used"
+    say(told)
+    part.replace(path)
+    return True
+
+
+class _Texts:
+    """The lines of a monolingual text that are worth translating: cleaned, and not in dev or
+    test."""
+
+    def __init__(self, recipe: Recipe, text: MonolingualText, most: int) -> None:
+        self.held = 0
+        """The number of lines that are in dev or test, among those read so far."""
+        self._corpus, self._most = monolingual_corpus(text), most
+        self._cleaner = Cleaner(recipe.data.cleaning, ("target",))
+        self._held = {
+            hash_of(getattr(pair, text.side))
+            for side in ("dev", "test")
+            for pair in plain_pairs(recipe, side)
+        }
+
+    def after(self, done: int) -> Iterator[str]:
+        """Yield the lines after the first ``done``."""
+        number = 0
+        for pair in self._cleaner.pairs(read_pairs(self._corpus), self._corpus.name):
+            if hash_of(pair.target) in self._held:
+                self.held += 1
+                continue
+            number += 1
+            if number > self._most:
+                return
+            if number > done:
+                yield pair.target
+
+
+def _complete_lines(path: Path) -> int:
+    """Count the lines of a file that was appended to, and cut off an incomplete one."""
+    if not path.is_file():
+        return 0
+    lines = end = at = 0
+    with path.open("rb+") as file:
+        while block := file.read(1 << 20):
+            lines += block.count(b"\n")
+            if (last := block.rfind(b"\n")) >= 0:
+                end = at + last + 1
+            at += len(block)
+        file.truncate(end)
+    return lines
+
+
+class _Progress:
+    """Tells how many lines are translated: on a terminal in one line, elsewhere every ten
+    seconds."""
+
+    def __init__(self, total: int, done: int, say: Say) -> None:
+        self._total, self._first, self._say = total, done, say
+        self._live = sys.stderr.isatty()
+        self._began = time.monotonic()
+        self._next = self._began + (0.0 if self._live else _EVERY)
+
+    def tell(self, done: int) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + (0.5 if self._live else _EVERY)
+        told = f"{done:,} of {self._total:,} lines"
+        if (since := done - self._first) >= WINDOW:  # the first answers take longer
+            left = (now - self._began) / since * max(0, self._total - done)
+            told += f", {clock(left)} left"
+        if self._live:
+            sys.stderr.write(f"\r\033[K{told}")
+            sys.stderr.flush()
+        else:
+            self._say(told)
