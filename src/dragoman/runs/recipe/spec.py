@@ -348,6 +348,12 @@ _FITS: tuple[tuple[str, _Fits, str], ...] = (
         "needs the rows of an encoder, but a convolutional encoder has keys and values: set "
         'model.kind = "transformer" or "recurrent"'
     )),
+    ("training.noise", lambda task, recipe: task.name == "translation" and not task.reads_files, (
+        "is for translators of text, not for a {called} of {kind}: leave it out"
+    )),
+    ("training.noise", lambda task, recipe: not recipe.training.guided.weight, (
+        "changes the words that training.guided aligns: set training.guided.weight = 0"
+    )),
     ("training.spec_augment", _varies_by("spec_augment"), (
         "hides parts of recordings, not of {kind}: leave it out"
     )),
