@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from dragoman.base.settings import Settings
 from dragoman.base.wording import plural
+from dragoman.forms.noise import NoiseSettings
 from dragoman.native.processor import cores, processor
 from dragoman.sources.frames.augment import SpecAugmentSettings
 from dragoman.sources.picture.augment import PictureAugmentSettings
@@ -182,6 +183,8 @@ class TrainingSettings(Settings):
     """SpecAugment, for recordings."""
     picture_augment: PictureAugmentSettings = PictureAugmentSettings()
     """Variations of pictures."""
+    noise: NoiseSettings = NoiseSettings()
+    """Noise in source text."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     consistency: float = Field(default=0.0, ge=0, lt=1)

@@ -361,6 +361,12 @@ _FITS: tuple[tuple[str, _Fits, str], ...] = (
         recipe.training.ctc_weight or recipe.training.guided.weight
     ), "works without training.ctc_weight and training.guided.weight: set both to 0")
         for name in ("data.teachers", "training.consistency")),
+    ("training.noise", lambda task, recipe: task.name == "translation" and not task.reads_files, (
+        "is for translators of text, not for a {called} of {kind}: leave it out"
+    )),
+    ("training.noise", lambda task, recipe: not recipe.training.guided.weight, (
+        "changes the words that training.guided aligns: set training.guided.weight = 0"
+    )),
     ("training.spec_augment", _varies_by("spec_augment"), (
         "hides parts of recordings, not of {kind}: leave it out"
     )),
