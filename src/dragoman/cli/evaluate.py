@@ -47,6 +47,9 @@ class EvaluateArguments:
     ensemble: list[Path] = option()
     """Another run to combine with RUN. May be repeated."""
     tag: Tag = None
+    robust: bool = False
+    """For translators of text: also translate the sources with noise (typing errors, lower case, no
+    punctuation, no accents, missing words), and print how much each kind lowers the scores."""
     judge: Path | None = None
     """For painters: a run that reads pictures and writes their captions, or has them as labels. It
     says in how many pictures it reads their caption."""
@@ -97,7 +100,8 @@ def evaluate(args: EvaluateArguments) -> None:
     given: dict[str, Any] = {
         "beam": args.beam, **values_of(args, translator_settings),
         "ensemble": args.ensemble, "output": args.output, "columns": args.columns,
-        "keys": args.keys, "judge": args.judge, "best_of": args.best_of if args.best_of > 1 else 0,
+        "keys": args.keys, "robust": args.robust, "judge": args.judge,
+        "best_of": args.best_of if args.best_of > 1 else 0,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value and value != "auto"}
     for name in options:

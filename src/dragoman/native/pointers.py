@@ -7,7 +7,8 @@ themselves, instead of returning a tensor to autograd. It says so once, with ``a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -33,6 +34,7 @@ def is_plain(*tensors: Tensor | None) -> bool:
 
 
 _ATTRIBUTE = "dragoman_adds_directly"
+_returning = False
 
 
 def add_directly(parameters: Iterable[Tensor], *, on: bool = True) -> None:
@@ -41,9 +43,21 @@ def add_directly(parameters: Iterable[Tensor], *, on: bool = True) -> None:
         setattr(parameter, _ATTRIBUTE, on)
 
 
+@contextmanager
+def returning_gradients() -> Iterator[None]:
+    """Let kernels return all gradients to autograd inside, whatever ``add_directly`` said. A
+    gradient that is computed before its scale is known needs this."""
+    global _returning
+    before, _returning = _returning, True
+    try:
+        yield
+    finally:
+        _returning = before
+
+
 def sink(parameter: Tensor) -> Tensor | None:
     """The buffer to which a kernel adds this parameter's gradient; None: it goes to autograd."""
-    if not getattr(parameter, _ATTRIBUTE, False):
+    if _returning or not getattr(parameter, _ATTRIBUTE, False):
         return None
     grad = parameter.grad
     usable = grad is not None and grad.is_contiguous() and grad.dtype == torch.float32

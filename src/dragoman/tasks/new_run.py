@@ -30,7 +30,12 @@ from dragoman.base.wording import plural
 from dragoman.data.files.corpora import naming_lines
 from dragoman.data.hashing import torch_seed
 from dragoman.models.interface import Network
-from dragoman.runs.corpora import doubts_of, learn_vocabularies, named_examples
+from dragoman.runs.corpora import (
+    doubts_of,
+    learn_vocabularies,
+    named_examples,
+    sides_of_vocabularies,
+)
 from dragoman.runs.evaluation_set import keep_test_set
 from dragoman.runs.lineage import record_learned
 from dragoman.runs.model import build_model
@@ -39,6 +44,7 @@ from dragoman.runs.prepared import take_learned
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import LEXICON, NOTES, TUNED, WEIGHTS, Run, vocabulary_name
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
+from dragoman.tasks.teachers import take_vocabularies
 from dragoman.training.distributed import own_machine
 from dragoman.training.weights import open_weights, save_weights
 
@@ -70,6 +76,9 @@ def fill_new_run(
                 "original files"
             )
         say(f"taken from {recipe.data.prepared}: {', '.join(take_learned(recipe, folder))}")
+    elif recipe.data.teachers:
+        take_vocabularies(recipe, folder)
+        learn_vocabularies(recipe, folder, say, known=sides_of_vocabularies(recipe))
     elif start_from is None:
         learn_vocabularies(recipe, folder, say)
     elif take is None:

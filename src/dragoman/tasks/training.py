@@ -27,7 +27,7 @@ from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.forms.form import Pair
-from dragoman.models.interface import Network
+from dragoman.models.interface import Network, writing
 from dragoman.native.measured import measures
 from dragoman.nn.linear import refresh
 from dragoman.runs.corpora import learn_vocabularies
@@ -43,6 +43,7 @@ from dragoman.tasks import catalogue
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.tasks.shared.validation import Validation
+from dragoman.tasks.teachers import teachers_of
 from dragoman.tasks.tuning import blend, reading
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks, gpu_name
@@ -50,6 +51,7 @@ from dragoman.training.fastest_way import MeasuredWays, fastest_way, measure_thr
 from dragoman.training.losses.ctc import JointCtc, without_room
 from dragoman.training.losses.guided import GuidedAlignment
 from dragoman.training.losses.objectives import Objective
+from dragoman.training.losses.soft_targets import Consistent, Taught
 from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
 from dragoman.training.progress import make_display
 from dragoman.training.settings import TrainingSettings, this_machine
@@ -234,6 +236,11 @@ class _Training:
     def _build_objective(self) -> Objective:
         """Build the objective that training minimises."""
         model, prepared, settings = self._model, self._prepared, self.recipe.training
+        if settings.consistency:
+            return Consistent(writing(model), settings.label_smoothing, settings.consistency)
+        if self.recipe.data.teachers and settings.teaching:
+            teachers = teachers_of(self.recipe, self._ranks.device)
+            return Taught(writing(model), teachers, settings.label_smoothing, settings.teaching)
         objective = self._parts.objective(model, settings.label_smoothing)
         if settings.ctc_weight:
             return JointCtc(objective, settings.ctc_weight)
@@ -282,7 +289,7 @@ class _Training:
             recipe.task, recipe.model.model_dump_json(), [form.size for form in forms],
             plan.model_dump_json(), recipe.masking.model_dump_json(), training.label_smoothing,
             training.guided.model_dump_json(), training.precision, training.kernels,
-            training.ctc_weight,
+            training.ctc_weight, training.consistency, training.teaching, len(recipe.data.teachers),
         )  # fmt: skip
         return json.dumps(parts)
 

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from dragoman.base.settings import Settings
 from dragoman.base.wording import plural
+from dragoman.forms.noise import NoiseSettings
 from dragoman.native.processor import cores, processor
 from dragoman.sources.frames.augment import SpecAugmentSettings
 from dragoman.sources.picture.augment import PictureAugmentSettings
@@ -182,8 +183,17 @@ class TrainingSettings(Settings):
     """SpecAugment, for recordings."""
     picture_augment: PictureAugmentSettings = PictureAugmentSettings()
     """Variations of pictures."""
+    noise: NoiseSettings = NoiseSettings()
+    """Noise in source text."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
+    consistency: float = Field(default=0.0, ge=0, lt=1)
+    """R-Drop (Liang et al., 2021): each example is read twice with different dropout masks, and
+    this share of the target distribution is the prediction of the other pass (λ; α of the paper is
+    λ / (1 - λ)). An update takes about twice as long. 0: off."""
+    teaching: float = Field(default=0.5, ge=0, le=1)
+    """The share of the target distribution that is the prediction of the teachers, if the recipe
+    has any (`data.teachers`). 0: the teachers are not asked."""
     clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)
     """The maximum norm of the gradient (per target token); larger gradients are scaled down to it.
     0: no clipping, as in the paper."""

@@ -46,7 +46,7 @@ _GONE = {
 """Settings that were removed before 0.1.0, with the only value that may be ignored; None: any.
 All runs of commit c1266482 have them."""
 
-_PATHS = {*CORPUS_FILES, "prepared", "codes"}
+_PATHS = {*CORPUS_FILES, "prepared", "codes", "run"}
 """The settings that name a file or a folder."""
 
 _TOLD, _SHOWN = 20, 200

@@ -59,6 +59,13 @@ class OldText(Settings):
     """The number of old examples to hold out if dev or test is not given."""
 
 
+class Teacher(Settings):
+    """A run from which a student learns (``dragoman distil``)."""
+
+    run: str = Field(min_length=1)
+    """The folder of the run."""
+
+
 class MonolingualText(Settings):
     """Text of one language, without translations."""
 
@@ -99,6 +106,9 @@ class DataSettings(Settings):
     """The rules for examples that are not worth training on."""
     old: OldText | None = None
     """The old text of a run that is tuned on new text."""
+    teachers: tuple[Teacher, ...] = ()
+    """The translators whose predictions this run learns. Its vocabularies are those of the first
+    one. Several predict together, as an ensemble."""
 
     @property
     def learned(self) -> tuple[CorpusSettings, ...]:

@@ -348,6 +348,25 @@ _FITS: tuple[tuple[str, _Fits, str], ...] = (
         "needs the rows of an encoder, but a convolutional encoder has keys and values: set "
         'model.kind = "transformer" or "recurrent"'
     )),
+    ("data.teachers", lambda task, recipe: task.name == "translation", (
+        "are for translators, not for a {called}: leave them out"
+    )),
+    ("training.consistency", lambda task, recipe: task.name == "translation", (
+        "is for translators, not for a {called}: set training.consistency = 0"
+    )),
+    ("training.consistency", lambda task, recipe: not recipe.data.teachers, (
+        "works without teachers (data.teachers): set training.consistency = 0"
+    )),
+    *((name, lambda task, recipe: not (
+        recipe.training.ctc_weight or recipe.training.guided.weight
+    ), "works without training.ctc_weight and training.guided.weight: set both to 0")
+        for name in ("data.teachers", "training.consistency")),
+    ("training.noise", lambda task, recipe: task.name == "translation" and not task.reads_files, (
+        "is for translators of text, not for a {called} of {kind}: leave it out"
+    )),
+    ("training.noise", lambda task, recipe: not recipe.training.guided.weight, (
+        "changes the words that training.guided aligns: set training.guided.weight = 0"
+    )),
     ("training.spec_augment", _varies_by("spec_augment"), (
         "hides parts of recordings, not of {kind}: leave it out"
     )),

@@ -56,6 +56,8 @@ class EvaluationRequest:
     judge: Run | None = None
     """For a painter: a run that reads pictures. It counts the painted pictures for which it
     predicts a right caption."""
+    robust: bool = False
+    """For a translator: also translate the sources with noise."""
     best_of: int = 1
     """The number of pictures of each caption from which the judge chooses one."""
 

@@ -25,6 +25,7 @@ from dragoman.data.plan import MicroBatchPlan, Plan
 from dragoman.data.store import TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
+from dragoman.forms.noise import with_noise
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.frames.augment import mask
@@ -83,6 +84,8 @@ class Pairs(Examples):
         self._read = _reads(store, recipe)
         self._forms = forms
         self._seed = recipe.seed
+        self._noise = recipe.training.noise
+        self._longest = recipe.bounded_plan.max_source
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         source, target = self._forms
@@ -100,14 +103,28 @@ class Pairs(Examples):
             # differently.
             cut = (
                 vocabulary.sample(
-                    store.text(side, example), torch_seed(self._seed, stream, update, example)
+                    self._text(side, update, example),
+                    torch_seed(self._seed, stream, update, example),
                 )
                 for example in examples
             )
             return [np.array(form.with_tag(tokens.tolist()), np.int32) for tokens in cut]
+        if side == "source" and self._noise.is_on:
+            noisy = form.encode([self._text(side, update, example) for example in examples])
+            return [
+                values if 0 < len(values) < self._longest else store.values(side, example)
+                for values, example in zip(noisy, examples, strict=True)
+            ]
         if side == "source":
             return [self._read(update, example) for example in examples]
         return [store.values(side, example) for example in examples]
+
+    def _text(self, side: str, update: int, example: int) -> str:
+        """Return the text of one side as it is read in an update: a source may get noise."""
+        text = self._store.text(side, example)
+        if side == "target" or not self._noise.is_on:
+            return text
+        return with_noise(text, self._noise, torch_seed(self._seed, 11, update, int(example)))
 
 
 def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:

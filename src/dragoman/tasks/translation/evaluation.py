@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.errors import DataError
+from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import plural
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.translation import (
@@ -30,6 +30,7 @@ from dragoman.tasks.shared.evaluation import (
     sign,
 )
 from dragoman.tasks.translation.markup import Markup, count_intact
+from dragoman.tasks.translation.robust import NoiseScore, noise_table, robustness
 
 if TYPE_CHECKING:
     from dragoman.tasks.translation.result import Translation
@@ -49,6 +50,8 @@ class TranslationReport(SearchReport):
     """The number of lines that keep their markup, if the recipe says that the text has markup."""
     heard: WordErrors | None
     """WER and CER by the first reference, if the run writes the language that it reads."""
+    noise: Sequence[NoiseScore] = ()
+    """The scores with noise in the sources, if they were asked for."""
     noun: str = "sentence"
     """The noun for a source in the report: a sentence, a recording."""
 
@@ -76,6 +79,8 @@ class TranslationReport(SearchReport):
             ]
         if self.markup is not None:
             lines += ["", str(self.markup)]
+        if self.noise:
+            lines += ["", noise_table(self.noise, self.scores["BLEU"], self.scores["chrF"])]
         return "\n".join(lines)
 
     def details(self) -> dict[str, Any]:
@@ -92,6 +97,8 @@ class TranslationReport(SearchReport):
             }
         if self.markup is not None:
             values["markup"] = asdict(self.markup)
+        if self.noise:
+            values["noise"] = [asdict(score) for score in self.noise]
         return values
 
 
@@ -99,6 +106,14 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
     """Translates sources and scores the translations. The user gives one file of sources and one or
     more files of references; each file of references holds a correct translation of every source.
     """
+
+    def check(self, asked: EvaluationRequest) -> None:
+        super().check(asked)
+        if asked.robust and asked.run.task.reads_files:
+            raise DragomanError(
+                f"--robust: {asked.run.folder} is a {asked.run.task.called} and reads no text. "
+                "Leave it out"
+            )
 
     def examples(self, asked: EvaluationRequest) -> EvaluationSet:
         examples = EvaluationSet.of(asked.run, asked.files, asked.columns, asked.keys)
@@ -119,6 +134,15 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
         logger.info("translating %s", plural(len(pairs), noun))
         outputs, seconds = clock(lambda: list(translator.stream(pair.source for pair in pairs)))
         hypotheses = [translation.text for translation in outputs]
+        noise: Sequence[NoiseScore] = ()
+        if asked.robust:
+            logger.info("translating them with noise")
+            noise = robustness(
+                lambda texts: [translation.text for translation in translator.stream(texts)],
+                [pair.source for pair in pairs],
+                examples.references,
+                run.recipe.languages.target,
+            )
         heard = markup = None
         if writes_what_it_reads(run.recipe):
             heard = WordErrors.of(examples.references[0], hypotheses)
@@ -129,7 +153,7 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
             *asked.about(examples.name, seconds),
             _describe(translator, asked), translator.description, pairs, hypotheses,
             evaluate_translation(hypotheses, examples.references, run.recipe.languages.target),
-            _moses_bleu(run, outputs, examples), markup, heard, noun,
+            _moses_bleu(run, outputs, examples), markup, heard, noise, noun,
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ TRANSLATION = TranslationSpec(
     finished=_FINISHED,
     evaluation_options=(
         *("beam", "mbr", "precision", "shortlist", "ensemble", "output"),
-        *("columns", "keys"),
+        *("columns", "keys", "robust"),
     ),
     begins=(10_000, 250),
     verbs=(("translate", "< input.txt > output.txt"), ("look", "'A sentence.'")),

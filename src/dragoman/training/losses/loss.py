@@ -18,12 +18,13 @@ Shapes: P packed rows, D width, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from dragoman.native import loss as native_loss
+from dragoman.native.pointers import returning_gradients
 from dragoman.nn.embedding import Embedding
 from dragoman.nn.linear import Linear
 
@@ -36,6 +37,19 @@ and of the loss without smoothing (nll).
 
 Only the sum of the smoothed loss can be differentiated.
 """
+
+
+class SoftTargets(NamedTuple):
+    """Distributions over the vocabulary that a model learns in part: for example, those of a
+    teacher."""
+
+    weight: float
+    """The share of these distributions in the target distribution, λ; that of the right token is
+    1 - λ."""
+    of_rows: Callable[[int, int], Tensor]
+    """A function that returns the probabilities (p, V) of the rows from the first number to the
+    second, last excluded."""
+
 
 _LOGITS_AT_ONCE = {"cpu": 1 << 23, "cuda": 1 << 27}
 
@@ -106,14 +120,16 @@ class PiecewiseCrossEntropy:
         self._used: tuple[Tensor, ...] | None = None
         self._rows = 0
 
-    def __call__(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(
+        self, hidden: Tensor, targets: Tensor, soft: SoftTargets | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Return the sums of the smoothed loss and of the nll as fp64 scalars. ``hidden`` (P, D),
-        ``targets`` (P,)."""
+        ``targets`` (P,). ``soft`` has a part in the loss while gradients are computed."""
         if self._used is None:
             self._used = self._look_at(hidden)
         if torch.is_grad_enabled():
             return _Pieces.apply(  # type: ignore[no-any-return, no-untyped-call]
-                self.project, self._rows, self.smoothing, targets, hidden, *self._used
+                self.project, self._rows, self.smoothing, targets, soft, hidden, *self._used
             )
         loss = nll = torch.zeros((), dtype=torch.float64, device=hidden.device)
         for rows, ids in zip(hidden.split(self._rows), targets.split(self._rows), strict=True):
@@ -124,7 +140,7 @@ class PiecewiseCrossEntropy:
     def _look_at(self, hidden: Tensor) -> tuple[Tensor, ...]:
         """Project one row to find out which parameters the projection uses, and how many logits it
         makes for each row. Return these parameters."""
-        with torch.enable_grad():
+        with torch.enable_grad(), returning_gradients():
             logits = self.project(hidden[:1].detach().requires_grad_())
             gradients = torch.autograd.grad(logits.sum(), self._candidates, allow_unused=True)
         budget = self._logits_at_once or _LOGITS_AT_ONCE.get(hidden.device.type, 1 << 24)
@@ -144,6 +160,7 @@ class _Pieces(torch.autograd.Function):
         rows: int,
         smoothing: float,
         targets: Tensor,
+        soft: SoftTargets | None,
         hidden: Tensor,
         *parameters: Tensor,
     ) -> tuple[Tensor, Tensor]:
@@ -156,10 +173,12 @@ class _Pieces(torch.autograd.Function):
             piece = hidden[start:stop].detach().requires_grad_()
             with torch.enable_grad():
                 logits = project(piece)
+                wanted = None if soft is None else soft.of_rows(start, start + len(piece))
                 piece_loss, piece_nll = _Piece.apply(  # type: ignore[no-untyped-call]
-                    logits, targets[start:stop], smoothing
+                    logits, targets[start:stop], smoothing, wanted, soft.weight if soft else 0.0
                 )
-            gradients = torch.autograd.grad(piece_loss, (piece, *parameters))
+            with returning_gradients():
+                gradients = torch.autograd.grad(piece_loss, (piece, *parameters))
             loss += piece_loss.detach()
             nll += piece_nll
             hidden_gradient[start:stop] = gradients[0]
@@ -171,35 +190,47 @@ class _Pieces(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         scaled = [saved * grads[0].to(saved.dtype) for saved in ctx.saved_tensors]
-        return None, None, None, None, *scaled
+        return None, None, None, None, None, *scaled
 
 
 class _Piece(torch.autograd.Function):
     """Computes the loss of one piece, and keeps its gradient for ``backward``, instead of the
     tensors that autograd would keep.
 
-    d loss / d logits = softmax - ε / V - (1 - ε) [v = target]
+    d loss / d logits = softmax - (1 - λ) (ε / V + (1 - ε) [v = target]) - λ soft
     """
 
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, targets: Tensor, smoothing: float
+        ctx: Any,
+        logits: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        soft: Tensor | None,
+        weight: float,
     ) -> tuple[Tensor, Tensor]:
+        """``soft``: probabilities (p, V) whose share in the target distribution is ``weight``."""
         # A cast of its own: log_softmax(bf16, dtype=float32) is three times slower on a CPU.
         log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (p, V)
         target = targets[:, None]
         nll = -log_probabilities.gather(-1, target).sum(dtype=torch.float64)
         uniform = -log_probabilities.mean(dim=-1).sum(dtype=torch.float64)
+        loss, hard = (1 - smoothing) * nll + smoothing * uniform, 1 - weight
+        if soft is not None:
+            of_soft = -(soft * log_probabilities).sum(dtype=torch.float64)
+            loss = hard * loss + weight * of_soft
         gradient = log_probabilities.exp_()
         if smoothing:
-            gradient -= smoothing / logits.shape[-1]
-        gradient.scatter_add_(-1, target, gradient.new_full(target.shape, smoothing - 1))
+            gradient -= hard * smoothing / logits.shape[-1]
+        gradient.scatter_add_(-1, target, gradient.new_full(target.shape, hard * (smoothing - 1)))
+        if soft is not None:
+            gradient -= weight * soft
         ctx.save_for_backward(gradient.to(logits.dtype))
         ctx.mark_non_differentiable(nll)
-        return (1 - smoothing) * nll + smoothing * uniform, nll
+        return loss, nll
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
         # Only ``_Pieces`` asks, and with 1.
         (gradient,) = ctx.saved_tensors
-        return gradient, None, None
+        return gradient, None, None, None, None
