@@ -461,3 +461,5 @@ def test_what_is_heard_is_measured_in_wrong_words(dragoman: Dragoman, hearing: P
     told = dragoman("evaluate", hearing)
     assert re.search(r"^WER +[\d.]+ %  \d+ substitution", told.out, re.M), told.out
     assert "recordings/s" in told.out
+    refused = dragoman("evaluate", hearing, "--robust")
+    assert refused.code == 1 and "reads no text" in refused.err
