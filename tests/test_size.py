@@ -18,8 +18,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 588,
-    "code lines in src": 66_673,
+    "Python files in src": 594,
+    "code lines in src": 67_554,
     "code lines beside src": 1_212,
     "code lines in benchmarks": 5_839,
     "lines of the page in web/src": 18_597,

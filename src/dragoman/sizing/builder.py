@@ -1,4 +1,4 @@
-"""The common part of the way from files to a recipe.
+"""Makes the recipe of a training from files and command-line options: the base class for all tasks.
 
 A task (``tasks/NAME/sizes.py``) declares which options fit its files, how these are read, what
 selects a row of its table of sizes, and what its recipes add to the settings of that row.
