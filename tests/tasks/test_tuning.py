@@ -21,7 +21,7 @@ from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import check_unchanged, prepare
 from dragoman.runs.run import RECIPE, TUNED, TUNING, WEIGHTS
 from dragoman.tasks.catalogue import Recipe, Run
-from dragoman.tasks.tuning import blend, weights_between
+from dragoman.tasks.tuning import ALPHAS, blend, weights_between
 from dragoman.training.weights import load_weights, save_weights
 
 
@@ -140,6 +140,21 @@ def test_a_blend_leaves_out_tuned_weights_that_are_worse_on_both_texts(
     assert all(torch.equal(found.tensors[name], begun[name]) for name in begun)
     blend(recipe, folder, tuned.model(), forms, torch.device("cpu"), said.append)
     assert len(said) == 1  # it is blended only once, also if the run is resumed
+
+
+def test_a_blend_is_the_best_for_the_new_text_that_hardly_forgets_the_old(
+    tuned: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (TUNED, WEIGHTS):
+        tensors = load_weights(tuned.folder / name).tensors
+        save_weights(tmp_path / name, tensors, {"weights": "best", "update": "8"})
+    new = [4.0 - alpha for alpha in ALPHAS]
+    old = [2.0 * (1 + 0.02 * alpha**2) for alpha in ALPHAS]  # 1.5 % at α = 0.866
+    losses = iter([loss for pair in zip(new, old, strict=True) for loss in pair])
+    monkeypatch.setattr("dragoman.tasks.tuning.loss_on", lambda *_: next(losses))
+    forms = prepare(tuned.recipe, tuned.folder, lambda _: None).forms
+    blend(tuned.recipe, tmp_path, tuned.model(), forms, torch.device("cpu"), lambda _: None)
+    assert load_weights(tmp_path / WEIGHTS).metadata["alpha"] == "0.8"
 
 
 def test_the_scores_before_and_after_are_those_of_evaluate(

@@ -34,6 +34,9 @@ from dragoman.training.weights import average_weights, open_weights, save_weight
 
 ALPHAS = tuple(step / 10 for step in range(11))
 """The shares of the tuned weights that are tried."""
+FORGOTTEN = 0.015
+"""The share by which the loss on the old text may rise. docs/experiments/tuning-keeps.md shows how
+much BLEU this cost."""
 _ALPHA = "alpha"
 """Among the metadata of blended weights: the share of the tuned ones."""
 
@@ -44,9 +47,9 @@ def blend(
     """Blend the weights of a tuned run with those that it began with, unless they are blended
     already, and say how.
 
-    The α is that with the lowest sum of two losses: that on the dev set of the new text, relative
-    to the tuned weights, and that on the dev set of the old text, relative to the old weights.
-    ``model`` is filled with other weights.
+    The α is that with the lowest loss on the dev set of the new text, among those whose loss on the
+    dev set of the old text is at most ``FORGOTTEN`` above that of the old weights. ``model`` is
+    filled with other weights.
     """
     path, old = folder / WEIGHTS, recipe.of_old_text
     with open_weights(path) as file:
@@ -63,8 +66,8 @@ def blend(
         model.load_state_dict(weights_between(folder / TUNED, path, alpha))
         refresh(model)
         losses[alpha] = [loss_on(recipe, model, forms, pairs, device) for pairs in dev_sets]
-    (of_tuned, _), (_, of_old) = losses[1.0], losses[0.0]
-    best = min(ALPHAS, key=lambda alpha: losses[alpha][0] / of_tuned + losses[alpha][1] / of_old)
+    most = (1 + FORGOTTEN) * losses[0.0][1]
+    best = min((losses[alpha][0], alpha) for alpha in ALPHAS if losses[alpha][1] <= most)[1]
     # "updates" tells the trainer that these weights were not validated, if the run is resumed.
     blend = {"weights": f"blend {best:g}", _ALPHA: f"{best:g}", "updates": metadata["update"]}
     save_weights(path, weights_between(folder / TUNED, path, best), blend)

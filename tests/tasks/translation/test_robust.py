@@ -1,4 +1,4 @@
-"""``dragoman evaluate --robust``: its scores are those of a test set that was written with noise."""
+"""``dragoman evaluate --robust``: the scores are those of a test set with noise."""
 
 from __future__ import annotations
 
