@@ -263,6 +263,9 @@ class ServerInfo(Message):
     """The version of dragoman on the server."""
     runs: list[RunInfo]
     """The runs that the server has loaded."""
+    training: str
+    """The name of the run that this server shows while it is trained (`dragoman train --page`).
+    Empty for a server of runs."""
     key_required: bool
     """True if requests need an API key."""
     characters: int
@@ -335,6 +338,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
                 )
                 for run in service.catalogue.runs
             ],
+            training=tasks.training,
             key_required=service.keys.required,
             **limits.model_dump(include=set(ServerInfo.model_fields)),
         )
