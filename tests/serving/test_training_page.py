@@ -23,7 +23,7 @@ from dragoman.tasks.catalogue import Run
 
 SHORT = (
     "model.model_dim=32", "model.ffn_dim=64", "plan.tokens_per_update=256",
-    "plan.tokens_per_micro_batch=256", "training.updates=300", "training.validate_every=100",
+    "plan.tokens_per_micro_batch=256", "training.updates=120", "training.validate_every=40",
     "evaluation.dev_sentences=10", "training.kernels=plain", "training.precision=fp32",
     "training.checkpoint_minutes=0", "text.vocabulary=400",
 )  # fmt: skip
@@ -41,7 +41,15 @@ class Training:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.lines: list[str] = []
-        Thread(target=self._read, daemon=True).start()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -65,8 +73,7 @@ def watched(folder: Path) -> Iterator[tuple[Training, httpx.Client, str]]:
         with httpx.Client(base_url=address, timeout=SECONDS) as client:
             yield training, client, key
     finally:
-        training.process.kill()
-        training.process.wait()
+        training.end()
 
 
 def events(client: httpx.Client, key: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -110,12 +117,12 @@ def test_a_training_is_watched_stopped_and_resumed_and_ends_as_it_would_without(
         until(client, key, can_stop=True)
         assert direct(client, key, do="stop").json() == {"state": "stopping"}
         stopped = until(client, key, state="stopped")
-        assert 0 < stopped["update"] < 300 and not stopped["can_stop"]
+        assert 0 < stopped["update"] < 120 and not stopped["can_stop"]
         training.wait_for(r"stopped at update .* everything\s+is\s+saved")
         assert direct(client, key, do="stop").status_code == 400
         assert direct(client, key, do="resume").status_code == 200
         finished = until(client, key, state="finished")
-        assert finished["update"] == 300 and finished["samples"]
+        assert finished["update"] == 120 and finished["samples"]
         training.wait_for("The page stays open")
         film = [number for number, _ in Run.open(tmp_path / "seen").film()]
         for name, told in events(client, key):
@@ -127,6 +134,7 @@ def test_a_training_is_watched_stopped_and_resumed_and_ends_as_it_would_without(
         assert not answers(client)
     plain = Training(tmp_path / "plain")
     assert plain.process.wait(SECONDS) == 0, "".join(plain.lines)
+    plain.end()
     for name in ("model.safetensors", *(f"film/{number:08d}.safetensors" for number in film)):
         both = [(tmp_path / one / name).read_bytes() for one in ("seen", "plain")]
         assert both[0] == both[1], name
