@@ -110,7 +110,7 @@ class PageProcess:
             self._process.wait()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process that serves the page."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
@@ -121,23 +121,20 @@ class PageProcess:
             self._process.wait()
 
 
-class NoPage:
-    """Training without a page."""
-
-    def watch(self, train: Callable[[], Outcome]) -> Outcome:
-        """Train."""
-        return train()
+Watch = Callable[[Callable[[], "Outcome"]], "Outcome"]
+"""A function that trains by the function that it is given, with or without a page."""
 
 
 @contextmanager
-def page_of(folder: Path | None) -> Iterator[PageProcess | NoPage]:
-    """Open the page of the run in ``folder``; it stays until Ctrl-C. None: open no page."""
+def page_of(folder: Path | None) -> Iterator[Watch]:
+    """Open the page of the run in ``folder``, and yield a function that trains while it is open.
+    The page stays until Ctrl-C. None: open no page."""
     if folder is None:
-        yield NoPage()
+        yield lambda train: train()
         return
     page = PageProcess(folder)
     try:
-        yield page
+        yield page.watch
         page.stay()
     finally:
         page.close()

@@ -130,8 +130,8 @@ def train(args: TrainArguments) -> None:
     # The import is here because it loads torch, and wrong arguments must be reported before.
     from dragoman.tasks.training import train as train_run
 
-    with page_of(first if args.page else None) as page:
-        outcome = page.watch(
+    with page_of(first if args.page else None) as watch:
+        outcome = watch(
             lambda: train_run(
                 recipe, first, start_from=chosen.start_from, take=chosen.take,
                 minutes=args.minutes, epochs=epochs, say=say,
@@ -182,10 +182,8 @@ def resume(args: ResumeArguments) -> None:
     from dragoman.tasks.training import resume as resume_run
 
     again = command("resume", args.run)
-    with page_of(args.run if args.page else None) as page:
-        outcome = page.watch(
-            lambda: resume_run(args.run, text=args.text, say=say, resume_command=again)
-        )
+    with page_of(args.run if args.page else None) as watch:
+        outcome = watch(lambda: resume_run(args.run, text=args.text, say=say, resume_command=again))
         finish_run(args.run, outcome)
 
 

@@ -39,7 +39,7 @@ from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.endpoints import Endpoints, ServedTasks
 from dragoman.serving.service.service import Service
 
-SECONDS = 0.5
+SECONDS = 1.0
 """The time between two looks at the files of the run."""
 _DAY = 86_400.0
 _NICE = 19
@@ -59,10 +59,10 @@ class TrainingRequest(Message):
 
 
 class TrainingAnswer(Message):
-    """The answer to a wish."""
+    """The answer to a visitor who directs a training."""
 
     state: State
-    """The state of the training."""
+    """The state of the training after the request."""
 
 
 class TrainingPage:

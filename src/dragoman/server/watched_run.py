@@ -1,4 +1,4 @@
-"""What can be seen of a run while it is trained, read from the files of its folder.
+"""This module reads from the folder of a run what can be seen while it is trained.
 
 The training does not know that it is watched: ``metrics.jsonl`` has the curves and the samples, and
 the film and the snapshots have the weights with which a visitor's sentence is translated.
@@ -45,7 +45,7 @@ class Records:
         """The mean of each stretch of updates, of at most ``MOST_POINTS`` stretches."""
         self.validations: list[Record] = []
         self.latest: Record | None = None
-        """The last update."""
+        """The record of the last update; None before the first."""
         self.samples: list[dict[str, str]] = []
         """The samples of the last validation that had some."""
 

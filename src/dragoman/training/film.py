@@ -32,7 +32,7 @@ class Film:
     """Writes the film of one run while it is trained."""
 
     def __init__(self, folder: Path, settings: TrainingSettings, model: nn.Module) -> None:
-        """``folder``: RUN/film."""
+        """``folder``: the folder of the film, which need not exist yet."""
         length = settings.film
         if length is None:
             parameters = sum(parameter.numel() for parameter in model.parameters())
