@@ -4,7 +4,6 @@ weights of each moment translate it."""
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from dragoman.base.errors import RunError
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.server import watched_run
-from dragoman.server.watched_run import MOST_POINTS, Records, WatchedRun, as_json
+from dragoman.server.watched_run import MOST_POINTS, Records, WatchedRun
 from dragoman.tasks.catalogue import Run
 
 
@@ -59,13 +58,13 @@ def test_any_number_of_records_keeps_a_bounded_curve(tmp_path: Path) -> None:
     assert records.seconds_left(5000) == 0
 
 
-def test_the_best_validation_is_kept_and_the_last_samples(tmp_path: Path) -> None:
+def test_validations_are_kept_with_the_last_samples(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     write(path, *(validation(n, best=n == 2) for n in range(1, 4 * MOST_POINTS)))
     records = Records(path)
     records.read()
     kept = [record["update"] for record in records.validations]
-    assert 2 in kept and kept[-1] == 4 * MOST_POINTS - 1 and len(kept) <= MOST_POINTS
+    assert kept == list(range(1, 4 * MOST_POINTS))
     assert records.samples[0]["translation"] == str(kept[-1])
 
 
@@ -105,7 +104,7 @@ def test_the_course_of_a_run(copied: Path) -> None:
     assert watched.told()["update"] == 1 and not watched.moves
     metrics.write_text("".join(lines))
     told = watched.told()
-    as_json(told)
+    json.dumps(told, allow_nan=False)
     assert watched.moves
     updates = Run.open(copied).recipe.training.updates
     assert (told["update"], told["updates"], told["left"]) == (updates, updates, 0)
@@ -114,10 +113,9 @@ def test_the_course_of_a_run(copied: Path) -> None:
     assert told["translates"] and told["samples"]
     watched.begin()
     assert not watched.moves
-    # Only a corrected plan is read again.
+    # A corrected plan is read.
     recipe = copied / "recipe.toml"
     recipe.write_text(recipe.read_text().replace(f"updates = {updates}", "updates = 777"))
-    os.utime(recipe, (recipe.stat().st_mtime + 5,) * 2)
     assert watched.told()["updates"] == 777
 
 
@@ -132,17 +130,17 @@ def test_a_sentence_is_translated_at_every_moment_of_the_film(copied: Path) -> N
     while watched.translate_next():
         pass
     told = watched.sentence()
-    as_json(told)
+    json.dumps(told, allow_nan=False)
     assert [one["update"] for one in told["said"]] == film
     last = Run(copied, run.recipe, f"training/snapshots/{film[-1]:08d}.safetensors")
     exactly = last.opened(TranslatorSettings(precision="fp32"))
     assert told["said"][-1]["text"] == exactly("a b").text
     heads = told["heads"]
-    assert [one["update"] for one in heads["maps"]] == film
-    rows = [sum(row) for one in heads["maps"] for row in one["weights"]]
+    assert [number for number, _ in heads["maps"]] == film
+    rows = [sum(row) for _, weights in heads["maps"] for row in weights]
     assert rows == pytest.approx([1] * len(rows), abs=0.05)
-    assert heads["maps"][0]["weights"] != heads["maps"][-1]["weights"]
-    watched.choose_head(99, 99)
+    assert heads["maps"][0][1] != heads["maps"][-1][1]
+    watched.head = (99, 99)
     chosen = watched.sentence()["heads"]
     assert (chosen["layer"], chosen["head"]) == (heads["layers"] - 1, heads["heads"] - 1)
     watched.ask("")

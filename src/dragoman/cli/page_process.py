@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,31 +63,29 @@ class PageProcess:
     def watch(self, train: Callable[[], Outcome]) -> Outcome:
         """Train while the page is open. If the visitor stops the training, wait until it is to be
         resumed, or until Ctrl-C."""
-        outcome = self._trained(train)
-        while outcome.reason == "interrupted" and self._is_stopping:
+        from dragoman.tasks.training import resume
+
+        again = command("resume", self._folder)
+        while True:
+            self._is_stopping, self._is_training = False, True
+            self._tell("training")
+            try:
+                outcome = train()
+            finally:
+                self._is_training = False
+            if outcome.reason != "interrupted":
+                self._tell("finished")
+                return outcome
             self._tell("stopped")
+            if not self._is_stopping:  # but by Ctrl-C
+                return outcome
             say("The page can resume the training. Ctrl-C ends the program.")
             try:
                 self._wants_more.wait()
             except KeyboardInterrupt:
                 return outcome
-            outcome = self._trained(self._resume)
-        self._tell("stopped" if outcome.reason == "interrupted" else "finished")
-        return outcome
-
-    def _trained(self, train: Callable[[], Outcome]) -> Outcome:
-        self._wants_more.clear()
-        self._is_stopping, self._is_training = False, True
-        self._tell("training")
-        try:
-            return train()
-        finally:
-            self._is_training = False
-
-    def _resume(self) -> Outcome:
-        from dragoman.tasks.training import resume
-
-        return resume(self._folder, say=say, resume_command=command("resume", self._folder))
+            self._wants_more.clear()
+            train = partial(resume, self._folder, say=say, resume_command=again)
 
     def _take_wishes(self) -> None:
         assert self._process.stdout is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from pydantic import ConfigDict, Field, create_model
 from starlette.responses import JSONResponse, Response
 
 from dragoman.forms.languages import name_of
-from dragoman.pictures.records import Series
+from dragoman.pictures.records import Chart, Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
@@ -163,14 +164,19 @@ def view_of(run: Run, name: str, source: str, target: str) -> RunView:
             for s in summary.scores
         ],
         samples=[SampleView.model_validate(one) for one in summary.samples],
-        charts=[
-            ChartView.model_validate(replace(one, series=list(map(_line, one.series))))
-            for one in summary.charts
-        ],
+        charts=chart_views(summary.charts),
         tables=[TableView.model_validate(one) for one in summary.data],
         recipe=summary.recipe,
         limits=list(summary.limits),
     )
+
+
+def chart_views(charts: Sequence[Chart]) -> list[ChartView]:
+    """Return the messages for some charts, their lines thinned out."""
+    return [
+        ChartView.model_validate(replace(chart, series=list(map(_line, chart.series))))
+        for chart in charts
+    ]
 
 
 def _line(whole: Series) -> Series:

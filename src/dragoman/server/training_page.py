@@ -19,21 +19,21 @@ import threading
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 from fastapi import Request
 from pydantic import Field
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from dragoman.base.errors import DragomanError
 from dragoman.server.app import create_app
 from dragoman.server.server import serve_app
-from dragoman.server.watched_run import WatchedRun, as_json
+from dragoman.server.watched_run import WatchedRun
 from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import Client
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import wrong_field
-from dragoman.serving.http.stream import EventStream, event
+from dragoman.serving.http.stream import EventStream, event_of
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.endpoints import Endpoints, ServedTasks
@@ -56,13 +56,6 @@ class TrainingRequest(Message):
     """A sentence to translate with the weights of each moment. Empty: none."""
     head: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] | None = None
     """The layer and the head of cross-attention to show, both counted from 0."""
-
-
-class TrainingAnswer(Message):
-    """The answer to a visitor who directs a training."""
-
-    state: State
-    """The state of the training after the request."""
 
 
 class TrainingPage:
@@ -99,57 +92,60 @@ class TrainingPage:
                 self._visitors += 1
                 return EventStream(self._events(service), self._leave, _DAY)
 
-        @routes.answers("/training", TrainingRequest, TrainingAnswer, "Direct a training")
-        async def direct(request: TrainingRequest, _: str) -> bytes:
+        @routes.post("/training", summary="Direct a training")
+        async def direct(http: Request) -> Response:
             """Stops or resumes the training, and chooses what is shown of it."""
-            if request.text is not None:
-                self.run.ask(request.text.strip())
-            if request.head is not None:
-                self.run.choose_head(*request.head)
-            if request.do is not None:
-                self._wish(request.do)
-            return TrainingAnswer(state=self.state).model_dump_json().encode()
+            async with service.receive(http, TrainingRequest) as (request, _):
+                if request.text is not None:
+                    self.run.ask(request.text.strip())
+                if request.head is not None:
+                    self.run.head = request.head
+                if request.do is not None:
+                    self._wish(request.do)
+            return JSONResponse({"state": self.state})
 
         return routes
 
     def _wish(self, wish: Literal["stop", "resume"]) -> None:
         """Pass a wish on to the process that trains. Raises Refusal 400 if it cannot be done
         now."""
-        can_stop = self.state == "training" and self.run.moves
-        if not (can_stop if wish == "stop" else self.state == "stopped"):
+        if not self._can(wish):
             raise wrong_field("do", f"the training is {self.state}, so it cannot {wish} now")
         self.state = "stopping" if wish == "stop" else "preparing"
         print(wish, file=self._wishes, flush=True)
 
+    def _can(self, wish: Literal["stop", "resume"]) -> bool:
+        if wish == "resume":
+            return self.state == "stopped"
+        # Before its first update, Ctrl-C would end the program.
+        return self.state == "training" and self.run.moves
+
     async def _events(self, service: Service) -> AsyncGenerator[bytes, None]:
         if self._translating is None:
             self._translating = asyncio.create_task(self._translate())
-        sent: dict[str, str] = {}
+        sent: dict[str, bytes] = {}
         while True:
             is_last = service.closing
-            for name, told in (("training", await self._course()), ("sentence", self._sentence())):
-                if sent.get(name) != told:
-                    sent[name] = told
-                    yield event(name, told)
+            told = {"training": await self._course(), "sentence": self.run.sentence()}
+            for name, values in told.items():
+                if (made := event_of(name, values)) != sent.get(name):
+                    sent[name] = made
+                    yield made
             if is_last:
-                yield event("done", "{}")
+                yield event_of("done", {})
                 return
             await asyncio.sleep(SECONDS)
 
     async def _leave(self) -> None:
         self._visitors -= 1
 
-    async def _course(self) -> str:
-        async with self._reading:  # visitors share what was read a moment ago
+    async def _course(self) -> dict[str, Any]:
+        async with self._reading:
             try:
                 told = await asyncio.to_thread(self.run.told)
             except DragomanError as error:
                 told = {"name": self.run.name, "problem": str(error)}
-            state = {"state": self.state, "can_stop": self.state == "training" and self.run.moves}
-            return as_json(told | state)
-
-    def _sentence(self) -> str:
-        return as_json(self.run.sentence())
+        return told | {"state": self.state, "can_stop": self._can("stop")}
 
     async def _translate(self) -> None:
         """Translate the sentence with one set of weights after the other, while somebody is

@@ -17,8 +17,7 @@ export interface Course {
   rate: number | null;
   speed: number | null;
   counted: string;
-  source: string;
-  target: string;
+  languages: string[];
   translates: boolean;
   charts: ChartData[];
   scores: (Pick<ScoreView, "name" | "called" | "times" | "digits" | "unit"> & { value: number | null })[];
@@ -32,7 +31,8 @@ export interface Sentence {
   /** One head, of `layer` and `head`, at the moments of the film. */
   heads: {
     source: string[]; target: string[]; layers: number; heads: number; layer: number; head: number;
-    maps: { update: number; weights: number[][] }[];
+    /** An update, and a row of weights for each token of the translation. */
+    maps: [number, number[][]][];
   } | null;
 }
 
