@@ -109,7 +109,10 @@ def test_the_course_of_a_run(copied: Path) -> None:
     updates = Run.open(copied).recipe.training.updates
     assert (told["update"], told["updates"], told["left"]) == (updates, updates, 0)
     assert {"Loss", "Development scores", "Learning rate"} <= {c["title"] for c in told["charts"]}
-    assert {score["name"] for score in told["scores"]} >= {"loss", "bleu"}
+    scores = {score["called"]: score for score in told["scores"]}
+    assert {"loss", "BLEU"} <= scores.keys()
+    bleu = {name: scores["BLEU"][name] for name in ("times", "digits", "unit")}
+    assert bleu == {"times": 1, "digits": 2, "unit": ""} and scores["BLEU"]["value"] >= 0
     assert told["translates"] and told["samples"]
     watched.begin()
     assert not watched.moves

@@ -67,7 +67,6 @@ class TrainingPage:
         self.state: State = "preparing"
         self._wishes = wishes
         self._visitors = 0
-        self._reading = asyncio.Lock()
         self._translating: asyncio.Task[None] | None = None
 
     def follow(self, states: TextIO) -> None:
@@ -140,11 +139,10 @@ class TrainingPage:
         self._visitors -= 1
 
     async def _course(self) -> dict[str, Any]:
-        async with self._reading:
-            try:
-                told = await asyncio.to_thread(self.run.told)
-            except DragomanError as error:
-                told = {"name": self.run.name, "problem": str(error)}
+        try:
+            told = await asyncio.to_thread(self.run.told)
+        except DragomanError as error:
+            told = {"name": self.run.name, "problem": str(error)}
         return told | {"state": self.state, "can_stop": self._can("stop")}
 
     async def _translate(self) -> None:

@@ -6,6 +6,7 @@ the film and the snapshots have the weights with which a visitor's sentence is t
 
 from __future__ import annotations
 
+import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -118,6 +119,8 @@ class WatchedRun:
         self.head = (0, 0)
         """The layer and head of cross-attention to show, counted from 0."""
         self._sentence = _Sentence("")
+        self._reading = threading.Lock()
+        """Held while records are read. A visitor who leaves does not end the thread that reads."""
         self.begin()
 
     def begin(self) -> None:
@@ -140,15 +143,14 @@ class WatchedRun:
         run, records = self._run(), self._records
         if run is None:
             return {"name": self.name}
-        records.read()
+        with self._reading:
+            records.read()
         latest, updates = records.latest or {}, run.recipe.training.updates
         if self._begun is None:
             self._begun = latest.get("update", 0)
         charts = chart_views(charts_of([*records.updates, *records.validations], run.task))
         scores = records.validations[-1]["scores"] if records.validations else {}
-        measured = [
-            asdict(run.task.measure(n)) | {"name": n, "value": v} for n, v in scores.items()
-        ]
+        measures = [(run.task.measure(name), value) for name, value in scores.items()]
         return {
             "name": self.name,
             "update": latest.get("update", 0),
@@ -160,7 +162,7 @@ class WatchedRun:
             "languages": run.languages,
             "translates": _can_translate(run),
             "charts": [chart.model_dump() for chart in charts],
-            "scores": measured,
+            "scores": [asdict(m) | {"unit": m.unit, "value": value} for m, value in measures],
             "samples": records.samples,
         }
 

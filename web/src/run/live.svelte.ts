@@ -20,7 +20,7 @@ export interface Course {
   languages: string[];
   translates: boolean;
   charts: ChartData[];
-  scores: (Pick<ScoreView, "name" | "called" | "times" | "digits" | "unit"> & { value: number | null })[];
+  scores: (Pick<ScoreView, "called" | "times" | "digits" | "unit"> & { value: number | null })[];
   samples: { source: string; reference: string; translation: string }[];
 }
 
