@@ -185,6 +185,20 @@ def test_snapshots_fit_into_a_shorter_run() -> None:
     assert with_updates(never, 600).training.validate_every == 0
 
 
+def test_the_film_of_a_run_opens_as_its_model(tiny_run: Path) -> None:
+    run = Run.open(tiny_run)
+    film = run.film()
+    assert [update for update, _ in film][:2] == [0, 1]
+    assert film[-1][0] == run.recipe.training.updates
+    first, last, model = (
+        dict(opened.named_parameters())
+        for opened in (run.model(film[0][1]), run.model(film[-1][1]), run.model())
+    )
+    assert first.keys() == last.keys() == model.keys()
+    assert {value.dtype for value in last.values()} == {torch.float32}
+    assert any(not torch.equal(first[name], last[name]) for name in first)
+
+
 def test_commands_in_messages_are_a_shell_s(tiny_run: Path, tmp_path: Path) -> None:
     run = Run.open(shutil.copytree(tiny_run, tmp_path / "two words"))
     with pytest.raises(RunError, match=r"translate '.*/two words' "):

@@ -59,6 +59,7 @@ def assert_same_end(run: ToyRun, uninterrupted: ToyRun) -> None:
     updates = [r["update"] for r in records(run) if r["kind"] == "update"]
     assert updates == list(range(1, run.updates + 1))
     assert tensors(run) == tensors(uninterrupted)
+    assert "film/00000000.safetensors" in tensors(run)
 
 
 def tensors(run: ToyRun) -> dict[str, bytes]:
@@ -225,7 +226,9 @@ def test_a_finished_run_stays_as_it_is_and_can_be_made_longer(
 def test_a_full_disk_leaves_the_old_checkpoint(
     tmp_path: Path, uninterrupted: ToyRun, when: Literal["always", "while saving"]
 ) -> None:
-    run = finished(replace(uninterrupted, folder=tmp_path / "run", updates=20))
+    run = finished(
+        replace(uninterrupted, folder=tmp_path / "run", updates=20, settings={"film": 0})
+    )
     before = tensors(run)
     longer = replace(run, updates=uninterrupted.updates)
     process = started(replace(longer, full_disk=when))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.page_process import page_of, refuse_page
 from dragoman.console.options import RunFolder, argument, arguments, option
 from dragoman.console.output import command, log_to_stderr, prepare_process, refuse_processes, say
 from dragoman.sizing.options import TrainOptions
@@ -29,11 +30,19 @@ TaskName = Annotated[
 ]
 
 
+Page = Annotated[
+    bool,
+    "Show the training in a browser, on this machine only: its curves, and a sentence of yours "
+    "translated at each validation. Afterwards the page stays until you press Ctrl-C.",
+]
+
+
 @arguments
 class TrainArguments(TrainOptions):
     """The arguments and options of ``dragoman train``."""
 
     task: TaskName = None
+    page: Page = False
 
 
 def train(args: TrainArguments) -> None:
@@ -92,6 +101,8 @@ def train(args: TrainArguments) -> None:
         raise typer.BadParameter(
             "--seeds does not work with --mono-target. Train once for each --seed"
         )
+    if args.page:
+        refuse_page(in_steps or group is not None)
     if args.minutes is not None and args.epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
     check_folder = refuse_occupied if group is None else refuse_run
@@ -139,11 +150,15 @@ def train(args: TrainArguments) -> None:
     # The import is here because it loads torch, and wrong arguments must be reported before.
     from dragoman.tasks.training import train as train_run
 
-    outcome = train_run(
-        recipe, first, start_from=chosen.start_from, take=chosen.take, minutes=args.minutes,
-        epochs=epochs, say=say, resume_command=command("resume", folder),
-    )  # fmt: skip
-    finish_run(first, outcome)
+    with page_of(first if args.page else None) as watch:
+        outcome = watch(
+            lambda: train_run(
+                recipe, first, start_from=chosen.start_from, take=chosen.take,
+                minutes=args.minutes, epochs=epochs, say=say,
+                resume_command=command("resume", folder),
+            )
+        )  # fmt: skip
+        finish_run(first, outcome)
     if group is not None:
         _go_on(folder, group, group.seeds[1:])
 
@@ -157,6 +172,7 @@ class ResumeArguments:
     text: list[Path] = option(metavar="FILE|FOLDER")
     """The new location of the training data, if you moved it: a file, or a folder that contains the
     files. May be repeated."""
+    page: Page = False
 
 
 def resume(args: ResumeArguments) -> None:
@@ -174,6 +190,8 @@ def resume(args: ResumeArguments) -> None:
     log_to_stderr()
     if args.text and args.run.is_dir() and not (args.run / RECIPE).is_file():
         raise typer.BadParameter("--text works with only one run. Resume each run by itself")
+    if args.page:
+        refuse_page(args.run.is_dir() and not (args.run / RECIPE).is_file())
     if _is_several(args.run):
         return
     if is_begun(args.run):
@@ -189,10 +207,10 @@ def resume(args: ResumeArguments) -> None:
     catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     from dragoman.tasks.training import resume as resume_run
 
-    finish_run(
-        args.run,
-        resume_run(args.run, text=args.text, say=say, resume_command=command("resume", args.run)),
-    )
+    again = command("resume", args.run)
+    with page_of(args.run if args.page else None) as watch:
+        outcome = watch(lambda: resume_run(args.run, text=args.text, say=say, resume_command=again))
+        finish_run(args.run, outcome)
 
 
 def _is_several(folder: Path) -> bool:

@@ -19,6 +19,7 @@
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
     steps/               of a run that learns from monolingual text: the runs that translated it
+    film/                thin snapshots from update 0 on, if the run has them (training/film.py)
     training/            resumable state; without it the model still works
     .lock                there, and locked, while a process changes the folder
 
@@ -70,6 +71,7 @@ TUNED = "training/tuned.safetensors"
 """The weights that a tuning begins with, if it keeps old text (``data.old``)."""
 NOTES = "data.json"
 METRICS = "metrics.jsonl"
+FILM = "film"
 WAYS = "ways.json"
 """The file with the speed of each way of the machine at this training, if it was measured."""
 SHORTLIST = "shortlist.safetensors"
@@ -309,6 +311,12 @@ class Run:
     def metrics(self) -> Iterator[dict[str, Any]]:
         """Yields the records of training, update by update."""
         return read_metrics(self.folder / METRICS)
+
+    def film(self) -> list[tuple[int, Path]]:
+        """The update and the weights file of each snapshot of its film, for ``model``; the first
+        ones first. Empty for a run that has none."""
+        files = (self.folder / FILM).glob("*.safetensors")
+        return sorted((int(file.stem), file) for file in files if file.stem.isdecimal())
 
     @property
     def written(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from pydantic import ConfigDict, Field, create_model
 from starlette.responses import JSONResponse, Response
 
 from dragoman.forms.languages import name_of
-from dragoman.pictures.records import Series
+from dragoman.pictures.records import Chart, Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
@@ -163,14 +164,19 @@ def view_of(run: Run, name: str, source: str, target: str) -> RunView:
             for s in summary.scores
         ],
         samples=[SampleView.model_validate(sample) for sample in summary.samples],
-        charts=[
-            ChartView.model_validate(replace(chart, series=list(map(_line, chart.series))))
-            for chart in summary.charts
-        ],
+        charts=chart_views(summary.charts),
         tables=[TableView.model_validate(table) for table in summary.data],
         recipe=summary.recipe,
         limits=list(summary.limits),
     )
+
+
+def chart_views(charts: Sequence[Chart]) -> list[ChartView]:
+    """Return the messages for some charts, their lines thinned out."""
+    return [
+        ChartView.model_validate(replace(chart, series=list(map(_line, chart.series))))
+        for chart in charts
+    ]
 
 
 def _line(whole: Series) -> Series:
@@ -263,6 +269,9 @@ class ServerInfo(Message):
     """The version of dragoman on the server."""
     runs: list[RunInfo]
     """The runs that the server has loaded."""
+    training: str
+    """The name of the run that this server shows while it is trained (`dragoman train --page`).
+    Empty for a server of runs."""
     key_required: bool
     """True if requests need an API key."""
     characters: int
@@ -335,6 +344,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
                 )
                 for run in service.catalogue.runs
             ],
+            training=tasks.training,
             key_required=service.keys.required,
             **limits.model_dump(include=set(ServerInfo.model_fields)),
         )

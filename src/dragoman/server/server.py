@@ -196,7 +196,7 @@ def torch_threads(workers: Sequence[int], settings: ServeSettings) -> int:
     OpenMP's threads wait for each other by spinning, and with any other work on the same cores that
     took 24 times as long as one thread does (docs/experiments.md).
     """
-    return 1 if max(workers) > 1 else settings.threads or 1
+    return 1 if max(workers, default=1) > 1 else settings.threads or 1
 
 
 def _tell(service: Service, listener: socket.socket) -> None:

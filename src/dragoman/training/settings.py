@@ -221,6 +221,10 @@ class TrainingSettings(Settings):
     saved with every validation."""
     keep_snapshots: int = Field(default=10, ge=1, le=10_000)
     """The number of most recent snapshots to keep on disk."""
+    film: int | None = Field(default=None, ge=0, le=1000)
+    """The maximum number of snapshots of the film: thin snapshots (fp16) from update 0 to the last,
+    evenly spread on a logarithmic scale, that show how the model learned. They are never averaged.
+    0: no film. If it is not set, 20 for a model of fewer than 20 million parameters, else 0."""
     average_last: int = Field(default=0, ge=0, le=10_000)
     """The number of most recent snapshots to average at the end. 0: no averaging."""
     final_weights: Literal["better", "best", "average", "last"] = "better"

@@ -4,8 +4,8 @@ any moment.
 The trainer gets a model, the batches of each update and a function that evaluates the model; it
 does not know recipes, vocabularies or search. What happens after k updates depends only on the
 state after k updates, so a run that was killed and resumed has the same result as a run that was
-never stopped. The order after every update is: record, snapshot, validation, checkpoint. When a run
-is resumed, the updates after its last checkpoint are repeated.
+never stopped. The order after every update is: record, snapshots, validation, checkpoint. When a
+run is resumed, the updates after its last checkpoint are repeated.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from dragoman.base.errors import RunError, UntrainableError
 from dragoman.base.wording import plural
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.film import Film
 from dragoman.training.gradients import Gradients, Splits
 from dragoman.training.interrupt import Interrupted, StopRequest
 from dragoman.training.losses.objectives import Objective
@@ -106,6 +107,7 @@ class Trainer:
         self._seed = seed
         self._updater = Updater(model, objective, settings, schedule, self.ranks)
         self._checkpoints = Checkpoints(folder / "training")
+        self._film = Film(folder / "film", settings, model)
         self._state = TrainingState()
         self._stop = StopRequest()
         path = folder / "model.safetensors"
@@ -127,10 +129,12 @@ class Trainer:
         """
         if self.ranks.first:
             self._checkpoints.sweep()
+            self._film.sweep()
         with self._stop.listening():
             fresh = self._restore()
             with self._recording():
                 if fresh:
+                    self._film_if_due()
                     self._save()
                 return self._train()
 
@@ -168,6 +172,7 @@ class Trainer:
                 return self._finish()
             self._update(gradients)
             self._snapshot_if_due()
+            self._film_if_due()
             self._validate_if_due()
             self._checkpoint_if_due()
             self._correct_if_due()
@@ -212,6 +217,10 @@ class Trainer:
         due = every > 0 and (update % every == 0 or update >= settings.updates)
         if due and self.ranks.first:
             self._checkpoints.snapshot(update, self._updater.weights(), settings.keep_snapshots)
+
+    def _film_if_due(self) -> None:
+        if self.ranks.first and self._film.is_due(self._state.update):
+            self._film.keep(self._state.update, self._updater.weights())
 
     def _validate_if_due(self) -> None:
         update = self._state.update
@@ -263,6 +272,7 @@ class Trainer:
             text = settings.model_dump_json()
         self.settings = TrainingSettings.model_validate_json(self.ranks.broadcast_text(text))
         self._updater.schedule = planned_schedule(self.settings, correction.model_dim)
+        self._film.plan(self.settings)
         for listener in self._listeners:
             listener.on_plan(self.settings.updates)
         if self.settings.updates != planned:

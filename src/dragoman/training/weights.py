@@ -33,11 +33,13 @@ class SavedWeights:
     ``update``, and if known the ``metric`` and its ``value``."""
 
 
-def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write a file of weights atomically. Raises FileError if it cannot be written, for example
-    because the disk is full."""
+def save_weights(
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str], *, forced: bool = True
+) -> None:
+    """Write a file of weights atomically. ``forced``: to disk, so that it survives a power cut.
+    Raises FileError if it cannot be written, for example because the disk is full."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing_file(path) as temporary:
+    with replacing_file(path, forced=forced) as temporary:
         contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
         save_file(contiguous, temporary, metadata=dict(metadata))
         _sort_metadata(temporary)
@@ -58,14 +60,15 @@ def _sort_metadata(path: Path) -> None:
 
 @contextmanager
 def open_weights(path: Path) -> Iterator[TensorFile]:
-    """Open a file of weights and check its header. ``weights_in`` reads the weights.
+    """Open a file of weights and check its header. ``weights_in`` reads the weights; those of a
+    film, which are fp16, become fp32.
 
     Errors: ``RunError`` if the file is missing, cut short or not of this format.
     """
     if not path.is_file():
         raise RunError(f"{path} is missing: the run has no weights yet, or they were removed.")
     try:
-        with open_tensors(path, "F32") as file:
+        with open_tensors(path, "F32", "F16") as file:
             yield file
     except RunError as error:
         raise RunError(

@@ -182,6 +182,8 @@ class ServedTasks(NamedTuple):
     it."""
     endpoints: tuple[Callable[[Service], Endpoints], ...]
     """The endpoints of the tasks, in the order of the API's description."""
+    training: str = ""
+    """The name of the run that this server shows while it is trained; "" if it serves runs."""
 
     def open(self, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``, also for a run that is not served."""
