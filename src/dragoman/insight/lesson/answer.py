@@ -74,6 +74,8 @@ class LessonModel(_Part):
     """The width of the feed-forward layers (d_ff)."""
     key_width: int
     """The width of the queries and keys of a head (d_k)."""
+    embedding_scale: float
+    """The factor of the embeddings: √d_model, or 1."""
     scaled: bool
     """True if scores are divided by √d_k."""
     norm: str

@@ -12,11 +12,18 @@ from dragoman.base.errors import DragomanError
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.session import InspectionSession
 from dragoman.insight.lesson import steps
-from dragoman.insight.lesson.answer import Lesson, LessonHead, LessonModel, LessonSentence
+from dragoman.insight.lesson.answer import (
+    Lesson,
+    LessonHead,
+    LessonModel,
+    LessonSentence,
+    OpenedHeads,
+)
 from dragoman.insight.lesson.reader import MOST_TOKENS, Reader, rounded
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
 from dragoman.nn.settings import InferencePrecision
+from dragoman.pictures.records import words
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 
@@ -68,7 +75,7 @@ def make_lesson(subject: Subject) -> Lesson:
     def told_of(sentence: str, found: Hypothesis) -> LessonSentence:
         return reader.sentence(sentence, found, place, pairs.get(sentence))
 
-    def opened(part: Part, head: LessonHead, row: int) -> steps.answer.OpenedHeads:
+    def opened(part: Part, head: LessonHead, row: int) -> OpenedHeads:
         layer = reader.model.attentions_of(part)[head.layer]
         return steps.opened_heads(reader.model, layer, row, probe)
 
@@ -135,7 +142,7 @@ def _differing(text: str, other: str) -> int:
 
 def _starts(tokens: Sequence[str]) -> list[int]:
     """Return the first token of each word."""
-    word_of = steps.words(tokens)[1]
+    word_of = words(tokens)[1]
     return [word_of.index(word) for word in range(word_of[-1] + 1)]
 
 
@@ -168,6 +175,7 @@ def _model(subject: Subject, reader: Reader) -> LessonModel:
         model_dim=settings.model_dim,
         ffn_dim=settings.ffn_dim,
         key_width=int(settings.sizes["key_width"]),
+        embedding_scale=rounded(settings.embedding_scale),
         scaled=settings.attention.scaled,
         norm=settings.norm,
         positions=settings.positions.kind,

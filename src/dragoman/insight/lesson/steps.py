@@ -248,7 +248,7 @@ def next_step(
         candidates=[
             answer.NextToken(piece=piece, logit=logit, probability=probability)
             for piece, logit, probability in zip(
-                reader.pieces(best),
+                reader.pieces(best.tolist()),
                 rounded(logits[best]),
                 rounded(softmax(logits)[best]),
                 strict=True,
