@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from serving_echo import client_of, open_run
+from short_run import short_run
 
 from dragoman.base.errors import DragomanError
 from dragoman.engine.attention import open_cell
@@ -30,8 +31,8 @@ CLOSE = 1e-4
 
 
 @pytest.fixture(scope="module")
-def run(tiny_run: Path) -> Run:
-    return Run.open(tiny_run)
+def run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Run.open(short_run(tiny_run, tmp_path_factory.mktemp("lesson") / "tiny"))
 
 
 @pytest.fixture(scope="module")
@@ -131,14 +132,17 @@ def test_a_head_that_is_off_adds_nothing(
         changed = run.model()
         assert isinstance(changed, Transformer)
         output = changed.encoder[change.layer or 0].attention.output.weight
-        width = output.shape[1] // lesson.model.heads
+        width = output.shape[1] // int(lesson.model.sizes["heads"])
         with torch.no_grad():
             output[:, change.head * width : (change.head + 1) * width] = 0
         place = lesson.sentence.place
         shares = shares_of(changed, ids, [1, *chosen[:place]])[-1]
         wanted = [*chosen, run.target.eos][place]
         assert change.probability == pytest.approx(float(shares[wanted]), abs=CLOSE)
-        assert lesson.effects["encoder"][change.layer or 0][change.head] == change.probability
+    layer, head = lesson.encoder
+    alone = [one for one in lesson.changes if one.head is not None]
+    assert (alone[0].layer, len(alone)) == (layer, lesson.model.sizes["heads"])
+    assert min(alone, key=lambda one: one.probability).head == head
 
 
 def test_a_hidden_word_is_looked_at_by_nobody(
@@ -167,7 +171,7 @@ def test_the_sizes_of_the_first_layer(lesson: Lesson, model: Transformer, ids: l
     def sizes(rows: torch.Tensor) -> list[float]:
         return rows.square().mean(-1).sqrt().tolist()
 
-    assert lesson.model.norm == "post"
+    assert lesson.model.sizes["norm"] == "post"
     np.testing.assert_allclose(first.stream, sizes(x), rtol=CLOSE)
     np.testing.assert_allclose(first.added, sizes(added), rtol=CLOSE, atol=CLOSE)
     np.testing.assert_allclose(first.after, sizes(after), rtol=CLOSE)
@@ -192,12 +196,10 @@ def test_the_next_word_with_temperature_smoothing_and_penalty(
     shares = shares_of(model, ids, [1, *chosen])
     order = shares[place].argsort(descending=True)[: len(step.candidates)]
     pieces = run.target.shown([int(token) for token in order])
-    assert [one.piece for one in step.candidates] == pieces
-    told = [one.probability for one in step.candidates]
-    np.testing.assert_allclose(told, shares[place][order], atol=CLOSE)
-    for spread in step.spreads:
-        warm = (shares[place].log() / spread.temperature).softmax(-1)[order]
-        np.testing.assert_allclose(spread.probabilities, warm, atol=CLOSE)
+    assert step.candidates == pieces
+    for temperature, told in zip(step.temperatures, step.probabilities, strict=True):
+        warm = (shares[place].log() / temperature).softmax(-1)[order]
+        np.testing.assert_allclose(told, warm, atol=CLOSE)
     wanted = [*chosen, run.target.eos]
     each = [float(row[token]) for row, token in zip(shares, wanted, strict=True)]
     np.testing.assert_allclose(lesson.sentence.probabilities, each, atol=CLOSE)
@@ -218,7 +220,7 @@ def test_without_positions_the_order_is_lost(
     assert max(swap.difference for swap in step.swaps) < 1e-4
     told = next(swap for swap in step.swaps if swap.words == (1, 5))
     assert told.text == "The street didn't cross the animal because it was too tired."
-    width = lesson.model.model_dim
+    width = int(lesson.model.sizes["model_dim"])
     for position, row in enumerate(step.encodings["sinusoidal"]):
         for i, value in enumerate(row):
             angle = position / 10_000 ** (i // 2 * 2 / width)
@@ -261,9 +263,9 @@ def test_each_snapshot_is_asked(
         shares = shares_of(earlier, ids, [1, *chosen[:place]])[-1]
         wanted = [*chosen, run.target.eos][place]
         assert moment.probability == pytest.approx(float(shares[wanted]), abs=CLOSE)
-    curve = lesson.learning.training
     losses = {one["update"]: one["nll"] for one in run.metrics() if one["kind"] == "update"}
-    assert curve.losses == pytest.approx([losses[int(at)] for at in curve.updates], rel=1e-5)
+    for update, loss in lesson.learning.training:
+        assert loss == pytest.approx(losses[update], rel=1e-5)
 
 
 def test_of_any_sentence_the_word_that_looks_most(run: Run) -> None:

@@ -1,10 +1,12 @@
 // The lesson that is open: its numbers, the step that is read, and what a visitor guessed and chose.
 
-import type { Lesson, LessonSentence } from "$openapi";
+import type { Lesson, LessonModel, LessonSentence } from "$openapi";
 import { untrack } from "svelte";
 import { call, post, ApiError } from "../page/api";
 import type { Place } from "../page/address";
 import { pieceLabel } from "../look/look";
+import { preferences } from "../page/preferences.svelte";
+import { texts, type LessonWords } from "./words";
 
 export const PAPER = "The animal didn't cross the street because it was too tired.";
 export const STEPS = 10;
@@ -90,6 +92,11 @@ export class LessonState {
     this.wanted = step >= 1 && step <= STEPS ? step : 0;
   }
 
+  /** In the language of the page. */
+  get words(): LessonWords {
+    return texts[preferences.language];
+  }
+
   get more(): Record<string, string> {
     return this.step > 1 ? { step: String(this.step) } : {};
   }
@@ -124,6 +131,9 @@ export const bare = (word: string): string => word.replace(/(?<=.)[.,;:!?]+$/u, 
 export function wordThere(one: LessonSentence, output: string): string {
   return bare(output.split(/\s+/)[one.output_words[one.place] ?? 0] ?? "");
 }
+
+/** One of the sizes of a run. */
+export const size = (model: LessonModel, name: string): number => Number(model.sizes[name] ?? 0);
 
 export const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 

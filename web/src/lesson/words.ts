@@ -159,7 +159,7 @@ const en = {
   ],
 };
 
-type LessonWords = typeof en;
+export type LessonWords = typeof en;
 
 const ko: LessonWords = {
   titles: ["서브워드", "위치", "쿼리와 키", "값", "헤드", "더하기, 정규화, 피드포워드", "마스크가 있는 디코더", "인코더의 기억과 교차 어텐션", "다음 단어", "이렇게 배웠습니다"],

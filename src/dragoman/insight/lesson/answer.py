@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from dragoman.search.hypothesis import ContinuationRecord
+
 Matrix = list[list[float]]
 Weights = list[list[Matrix]]
 """The attention weights of all layers and heads."""
@@ -62,24 +64,13 @@ class LessonModel(_Part):
     """The code of the source language."""
     target: str
     """The code of the target language."""
-    encoder_layers: int
-    """The number of layers of the encoder."""
-    decoder_layers: int
-    """The number of layers of the decoder."""
-    heads: int
-    """The number of heads of an attention (h)."""
-    model_dim: int
-    """The width of the model (d_model)."""
-    ffn_dim: int
-    """The width of the feed-forward layers (d_ff)."""
-    key_width: int
-    """The width of the queries and keys of a head (d_k)."""
+    sizes: dict[str, int | str]
+    """The sizes under their names in recipes: `encoder_layers`, `decoder_layers`, `heads`,
+    `model_dim`, `ffn_dim`, `key_width` and `norm`."""
     embedding_scale: float
     """The factor of the embeddings: √d_model, or 1."""
     scaled: bool
     """True if scores are divided by √d_k."""
-    norm: str
-    """The place of the layer normalisation: post, pre or none."""
     positions: str
     """The kind of the positional encoding."""
     source_vocabulary: int
@@ -96,15 +87,6 @@ class LessonModel(_Part):
     """The number of hypotheses that the search keeps."""
     length_penalty: float
     """The exponent of the length penalty (α)."""
-
-
-class LessonHead(_Part):
-    """A head of an attention."""
-
-    layer: int
-    """The layer of the head."""
-    head: int
-    """The number of the head in its layer."""
 
 
 class Cut(_Part):
@@ -230,26 +212,6 @@ class DecoderStep(_Part):
     """The translation that the run then writes. Absent without ``mistake``."""
 
 
-class NextToken(_Part):
-    """A candidate for the token ``place``."""
-
-    piece: str
-    """The token as the vocabulary writes it."""
-    logit: float
-    """Its logit, the number before the softmax."""
-    probability: float
-    """Its probability."""
-
-
-class Spread(_Part):
-    """The probabilities of the candidates at a temperature."""
-
-    temperature: float
-    """The temperature T by which the logits are divided."""
-    probabilities: list[float]
-    """The probability of each candidate."""
-
-
 class Ranked(_Part):
     """A finished hypothesis of the beam."""
 
@@ -263,49 +225,27 @@ class Ranked(_Part):
     """Its score for each value of ``alphas``."""
 
 
-class BeamCandidate(_Part):
-    """A candidate of a step of the search, as in `/v1/look`."""
-
-    parent: int
-    """The number of the extended hypothesis among those kept at the previous step."""
-    id: int
-    """The number of the token in the vocabulary."""
-    piece: str
-    """The token as the vocabulary writes it."""
-    log_probability: float
-    """The log-probability of the token, in nats."""
-    total: float
-    """The log-probability of the whole hypothesis, in nats."""
-    outcome: str
-    """kept, ended or dropped."""
-
-
 class NextStep(_Part):
     """The choice of the token ``place``, and the search."""
 
-    candidates: list[NextToken]
-    """The most probable tokens, best first."""
+    candidates: list[str]
+    """The most probable tokens as the vocabulary writes them, best first."""
+    temperatures: list[float]
+    """Some temperatures T, by which the logits are divided."""
+    probabilities: Matrix
+    """The probabilities of the candidates at each temperature."""
     wanted: float
     """The probability that label smoothing asks for the right token: 1 - ε + ε / V."""
-    spreads: list[Spread]
-    """The same candidates at several temperatures."""
     alphas: list[float]
     """The values of α with which hypotheses are scored."""
     hypotheses: list[Ranked]
     """The finished hypotheses of the beam, the most probable first."""
-    beam: list[list[BeamCandidate]]
-    """The candidates at each step of the search."""
+    beam: list[list[ContinuationRecord]]
+    """The candidates at each step of the search, as in `/v1/look`."""
+    pieces: dict[int, str]
+    """The tokens of ``beam`` as the vocabulary writes them."""
     chosen: list[int]
     """The tokens of the translation, as numbers in the vocabulary."""
-
-
-class Curve(_Part):
-    """A loss during the training."""
-
-    updates: list[float]
-    """The updates at which it was measured."""
-    losses: list[float]
-    """The loss in nats per token."""
 
 
 class Moment(_Part):
@@ -335,10 +275,10 @@ class Heard(_Part):
 class LearningStep(_Part):
     """The training of the run."""
 
-    training: Curve
-    """The loss on the training data."""
-    development: Curve
-    """The loss on the development data."""
+    training: list[tuple[int, float]]
+    """Some updates with the loss on the training data, in nats per token."""
+    development: list[tuple[int, float]]
+    """The updates of the validations with the loss on the development data."""
     samples: list[Heard]
     """Samples of the validations."""
     moments: list[Moment]
@@ -362,12 +302,12 @@ class Lesson(_Part):
     """The token of the sentence that the lesson is about, such as that of "it"."""
     deciding: int | None = None
     """The word in which the two sentences differ. Absent without ``other``."""
-    encoder: LessonHead
-    """The encoder head whose removal makes the token ``place`` least probable."""
-    cross: LessonHead
-    """The cross-attention head whose removal makes the token ``place`` least probable."""
-    effects: dict[str, Matrix]
-    """For encoder, decoder and cross, (L, H): the probability of that token without each head."""
+    encoder: tuple[int, int]
+    """The layer and the number of the encoder head whose removal makes the token
+    ``place`` least probable."""
+    cross: tuple[int, int]
+    """The layer and the number of the cross-attention head whose removal makes the token
+    ``place`` least probable."""
     pieces: list[Cut]
     """Step 1: the words and their tokens."""
     positions: PositionStep

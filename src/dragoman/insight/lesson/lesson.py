@@ -12,13 +12,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.session import InspectionSession
 from dragoman.insight.lesson import steps
-from dragoman.insight.lesson.answer import (
-    Lesson,
-    LessonHead,
-    LessonModel,
-    LessonSentence,
-    OpenedHeads,
-)
+from dragoman.insight.lesson.answer import Lesson, LessonModel, LessonSentence, OpenedHeads
 from dragoman.insight.lesson.reader import MOST_TOKENS, Reader, rounded
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
@@ -75,9 +69,9 @@ def make_lesson(subject: Subject) -> Lesson:
     def told_of(sentence: str, found: Hypothesis) -> LessonSentence:
         return reader.sentence(sentence, found, place, pairs.get(sentence))
 
-    def opened(part: Part, head: LessonHead, row: int) -> OpenedHeads:
-        layer = reader.model.attentions_of(part)[head.layer]
-        return steps.opened_heads(reader.model, layer, row, probe)
+    def opened(part: Part, layer: int, row: int) -> OpenedHeads:
+        attention = reader.model.attentions_of(part)[layer]
+        return steps.opened_heads(reader.model, attention, row, probe)
 
     reference = pairs.get(text)
     return Lesson(
@@ -89,17 +83,16 @@ def make_lesson(subject: Subject) -> Lesson:
         deciding=None if other_text is None else _differing(text, other_text),
         encoder=encoder,
         cross=cross,
-        effects={part: rounded(table) for part, table in effects.items()},
         pieces=steps.pieces_step(reader, text),
         positions=steps.positions_step(reader, ids),
-        attention=opened("encoder", encoder, focus),
-        changes=steps.changes_step(reader, ids, tokens, place, encoder.layer),
+        attention=opened("encoder", encoder[0], focus),
+        changes=steps.changes_step(reader, ids, tokens, place, encoder[0]),
         other_changes=[]
         if other is None
-        else steps.changes_step(reader, other[1], other[0].tokens, place, encoder.layer),
+        else steps.changes_step(reader, other[1], other[0].tokens, place, encoder[0]),
         sublayers=steps.sublayers_step(reader, probe),
         decoding=steps.decoding_step(reader, ids, tokens, place, probe, reference),
-        memory=opened("cross", cross, place),
+        memory=opened("cross", cross[0], place),
         next=steps.next_step(reader, ids, tokens, place),
         learning=steps.learning_step(reader, ids, tokens, place),
     )
@@ -154,30 +147,24 @@ def _focus(encoder: Array, starts: Sequence[int]) -> int:
     return max(starts[:-1], key=lambda token: float(weights[token, :-1].max()))
 
 
-def _head(values: Array) -> LessonHead:
+def _head(values: Array) -> tuple[int, int]:
     """Return the head with the largest of ``values`` (L, H)."""
     layer, head = np.unravel_index(values.argmax(), values.shape)
-    return LessonHead(layer=int(layer), head=int(head))
+    return int(layer), int(head)
 
 
 def _model(subject: Subject, reader: Reader) -> LessonModel:
     run, model, search = subject.run, reader.model, reader.engine.search_settings
-    settings, first = model.settings, model.attentions[0]
+    settings = model.settings
     source, target = run.languages[:2]
     updates = [one["update"] for one in run.metrics() if one["kind"] == "update"]
     return LessonModel(
         name=subject.name,
         source=source,
         target=target,
-        encoder_layers=settings.encoder_layers,
-        decoder_layers=settings.decoder_layers,
-        heads=first.heads,
-        model_dim=settings.model_dim,
-        ffn_dim=settings.ffn_dim,
-        key_width=int(settings.sizes["key_width"]),
+        sizes=settings.sizes,
         embedding_scale=rounded(settings.embedding_scale),
         scaled=settings.attention.scaled,
-        norm=settings.norm,
         positions=settings.positions.kind,
         source_vocabulary=reader.source.size,
         target_vocabulary=reader.target.size,

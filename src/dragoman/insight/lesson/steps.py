@@ -244,21 +244,12 @@ def next_step(
     (found,) = reader.search([ids], record=steps)
     ended = sorted((one for one in found if one.finished), key=lambda one: -one.log_probability)
     penalty = reader.engine.search_settings.penalty
+    ranked = sorted({one.token for step in steps for one in step.continuations})
     return answer.NextStep(
-        candidates=[
-            answer.NextToken(piece=piece, logit=logit, probability=probability)
-            for piece, logit, probability in zip(
-                reader.pieces(best.tolist()),
-                rounded(logits[best]),
-                rounded(softmax(logits)[best]),
-                strict=True,
-            )
-        ],
+        candidates=reader.pieces(best.tolist()),
+        temperatures=list(_TEMPERATURES),
+        probabilities=rounded([softmax(logits / at)[best] for at in _TEMPERATURES]),
         wanted=rounded(1 - epsilon + epsilon / len(logits)),
-        spreads=[
-            answer.Spread(temperature=at, probabilities=rounded(softmax(logits / at)[best]))
-            for at in _TEMPERATURES
-        ],
         alphas=list(_ALPHAS),
         hypotheses=[
             answer.Ranked(
@@ -273,20 +264,8 @@ def next_step(
                 ended, reader.engine.target.raw([one.tokens for one in ended]), strict=True
             )
         ],
-        beam=[
-            [
-                answer.BeamCandidate(
-                    parent=one.parent,
-                    id=one.token,
-                    piece=reader.pieces([one.token])[0],
-                    log_probability=rounded(one.log_probability),
-                    total=rounded(one.total),
-                    outcome=one.outcome,
-                )
-                for one in step.continuations
-            ]
-            for step in steps
-        ],
+        beam=[list(step.continuations) for step in steps],
+        pieces=dict(zip(ranked, reader.pieces(ranked), strict=True)),
         chosen=list(tokens),
     )
 
@@ -297,12 +276,17 @@ def learning_step(
     """Return the losses of the training, the samples of its validations, and what the snapshots of
     the run make of the sentence."""
     run, lines = reader.predictor.run, list(reader.predictor.run.metrics())
-    trained = [(one["update"], one["nll"]) for one in lines if one["kind"] == "update"]
-    validations = [one for one in lines if one["kind"] == "validation"]
+    trained = [
+        (one["update"], rounded(one["nll"]))
+        for one in lines
+        if one["kind"] == "update" and np.isfinite(one["nll"])
+    ]
+    # An update may be validated twice, the second time with averaged weights.
+    validations = {one["update"]: one for one in lines if one["kind"] == "validation"}.values()
     scores = [(one["update"], _loss(one["scores"])) for one in validations]
     return answer.LearningStep(
-        training=_curve(trained[:: -(-len(trained) // _POINTS) or 1]),
-        development=_curve([(at, loss) for at, loss in scores if loss is not None]),
+        training=trained[:: -(-len(trained) // _POINTS) or 1],
+        development=[(at, rounded(loss)) for at, loss in scores if loss is not None],
         samples=[
             answer.Heard(
                 update=one["update"],
@@ -320,11 +304,6 @@ def learning_step(
 def _loss(scores: Mapping[str, float]) -> float | None:
     """Return the loss without smoothing, which older runs call "loss"."""
     return scores.get("nll", scores.get("loss"))
-
-
-def _curve(points: Sequence[tuple[float, float]]) -> answer.Curve:
-    finite = [(at, loss) for at, loss in points if np.isfinite(loss)]
-    return answer.Curve(updates=[at for at, _ in finite], losses=rounded([y for _, y in finite]))
 
 
 def _moments(
