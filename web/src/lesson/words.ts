@@ -107,7 +107,7 @@ const en = {
   after_mistake: (wrong: string, right: string) => `The run reads what it wrote. With “${wrong}” in place of “${right}”, it goes on so:`,
   memory_ask: (word: string, head: string) => `To write “${word}”, where does ${head} of the decoder look?`,
   memory_answer: (best: string, share: string, hurt: string, word: string, before: string, after: string, falls: boolean) =>
-    `At “${best}”, with ${share}. ` + (falls ? `Hiding “${hurt}” hurts most: “${word}” falls from ${before} to ${after}.` : `No single hidden word makes “${word}” less probable.`),
+    `At “${best}”, with ${share}. ` + (falls ? `Hiding “${hurt}” hurts most: “${word}” falls from ${before} to ${after}.` : `No single hidden word makes “${word}” clearly less probable.`),
   memory_numbers: "q: decoder; k, v: encoder",
   hide: "Hide",
   next_ask: (word: string) => `How sure is the run of “${word}”?`,
@@ -230,7 +230,7 @@ const ko: LessonWords = {
   heads_ask: (head, word) => `${head}를 끕니다. “${word}” 자리에 어떤 단어가 오나요?`,
   heads_answer: (word, there, isSame, before, after, isAllSame) =>
     (there === word ? `“${word}” 단어가 그대로 ${isSame ? "있습니다" : "있고 다른 단어가 바뀝니다"}.` : `“${there || "…"}” 단어가 옵니다.`) +
-    ` “${word}” 확률은 ${before}에서 ${after}로 바뀝니다. 인코더의 헤드를 모두 끄면 번역이 ${isAllSame ? "그대로입니다" : "달라집니다"}.`,
+    ` “${word}” 확률: ${before} → ${after}. 인코더의 헤드를 모두 끄면 번역이 ${isAllSame ? "그대로입니다" : "달라집니다"}.`,
   another: "다른 단어",
   switch_off: "끄기",
   head_off: (head) => `${head}번 헤드`,
@@ -258,7 +258,7 @@ const ko: LessonWords = {
   after_mistake: (wrong, right) => `모델은 스스로 쓴 것을 읽습니다. “${right}” 자리에 “${wrong}” 토큰을 두면 이렇게 이어 씁니다.`,
   memory_ask: (word, head) => `“${word}” 단어를 쓸 때 디코더의 ${head}는 어디를 보나요?`,
   memory_answer: (best, share, hurt, word, before, after, falls) =>
-    `“${best}” 단어를 ${share} 봅니다. ` + (falls ? `“${hurt}” 단어를 가릴 때 가장 크게 바뀝니다. “${word}” 확률이 ${before}에서 ${after}로 떨어집니다.` : `단어를 하나만 가려서는 “${word}” 확률이 떨어지지 않습니다.`),
+    `“${best}” 단어를 ${share} 봅니다. ` + (falls ? `“${hurt}” 단어를 가릴 때 가장 크게 바뀝니다. “${word}” 확률: ${before} → ${after}.` : `단어를 하나만 가려서는 “${word}” 확률이 뚜렷이 떨어지지 않습니다.`),
   memory_numbers: "q: 디코더, k와 v: 인코더",
   hide: "가리기",
   next_ask: (word) => `모델은 “${word}” 토큰을 얼마나 확신하나요?`,

@@ -59,7 +59,7 @@ class LessonModel(_Part):
     """The sizes and settings of the run, from its recipe."""
 
     name: str
-    """The name of the run."""
+    """The name of the run that the lesson is about."""
     source: str
     """The code of the source language."""
     target: str
@@ -78,7 +78,7 @@ class LessonModel(_Part):
     target_vocabulary: int
     """The number of tokens in the target vocabulary (V)."""
     parameters: int
-    """The number of parameters."""
+    """The number of all parameters of the model."""
     label_smoothing: float
     """The label smoothing of the training (ε)."""
     updates: int
@@ -107,9 +107,9 @@ class Swap(_Part):
     words: tuple[int, int]
     """The numbers of the two words."""
     text: str
-    """The changed sentence."""
+    """The sentence with the two words exchanged."""
     output: str
-    """Its translation."""
+    """The translation of the changed sentence, with positions."""
     without: str
     """Its translation if the encoder gets no positions."""
     difference: float
@@ -132,9 +132,9 @@ class OpenedHeads(_Part):
     """The computation of one row of attention by all heads of a layer."""
 
     layer: int
-    """The layer of the heads."""
+    """The layer to which these heads belong."""
     row: int
-    """The token that attends."""
+    """The number of the token that attends."""
     scale: float
     """The scale of the products: 1 / √d_k, or 1."""
     queries: Matrix
@@ -146,7 +146,7 @@ class OpenedHeads(_Part):
     products: Matrix
     """(H, S): the products q · k."""
     weights: Matrix
-    """(H, S): the attention weights."""
+    """(H, S): the attention weights of each head."""
     outputs: Matrix
     """(H, K): the sum of the weighted values of each head."""
     adds: Matrix
@@ -164,7 +164,7 @@ class Change(_Part):
     """The source word that is hidden. Absent with ``layer``; if both are absent, all heads of the
     encoder are switched off."""
     output: str
-    """The translation under the change."""
+    """The translation that the run writes under the change."""
     probability: float
     """The probability of the token ``place`` of the original translation, under the change."""
 
@@ -173,11 +173,11 @@ class LessonSublayer(_Part):
     """The sizes (root mean squares) of the rows around one sub-layer."""
 
     side: str
-    """The stack: encoder or decoder."""
+    """The stack of the sub-layer: encoder or decoder."""
     layer: int
-    """The layer of the sub-layer."""
+    """The layer to which the sub-layer belongs."""
     kind: str
-    """self-attention, cross-attention or feed-forward."""
+    """The kind of the sub-layer: self-attention, cross-attention or feed-forward."""
     stream: list[float]
     """The size of the input of each token."""
     added: list[float]
@@ -190,11 +190,11 @@ class Forced(_Part):
     """A step of teacher forcing: the decoder reads the right tokens and guesses the next one."""
 
     wanted: str
-    """The right token."""
+    """The token that is right at this step."""
     probability: float
-    """Its probability."""
+    """The probability of the right token, from 0 to 1."""
     best: str
-    """The most probable token."""
+    """The token that the run finds most probable."""
 
 
 class DecoderStep(_Part):
@@ -207,7 +207,7 @@ class DecoderStep(_Part):
     is_reference: bool
     """True if these are the steps of the reference."""
     mistake: str | None = None
-    """The token that is put in the place of the right one. Absent at the end symbol."""
+    """The wrong token that the run is made to write. Absent at the end symbol."""
     after_mistake: str | None = None
     """The translation that the run then writes. Absent without ``mistake``."""
 
@@ -216,11 +216,11 @@ class Ranked(_Part):
     """A finished hypothesis of the beam."""
 
     output: str
-    """Its text."""
+    """The text of the hypothesis, as people read it."""
     length: int
     """The number of its tokens, with the end symbol."""
     log_probability: float
-    """Its log-probability in nats."""
+    """The log-probability of the hypothesis, in nats."""
     scores: list[float]
     """Its score for each value of ``alphas``."""
 
@@ -252,9 +252,9 @@ class Moment(_Part):
     """The run at an earlier update, from its snapshot."""
 
     update: int
-    """The update of the snapshot."""
+    """The update after which the snapshot was saved."""
     output: str
-    """The translation of the sentence."""
+    """The translation of the sentence at this update."""
     probability: float
     """The probability of the token ``place`` of the final translation."""
 
@@ -263,24 +263,24 @@ class Heard(_Part):
     """A sentence of the development set, as a validation translated it."""
 
     update: int
-    """The update of the validation."""
+    """The update after which the validation ran."""
     source: str
-    """The sentence."""
+    """The sentence of the development set, in the source language."""
     output: str
-    """Its translation."""
+    """The translation that the run wrote at this update."""
     reference: str
     """The translation that the data expects."""
 
 
 class LearningStep(_Part):
-    """The training of the run."""
+    """The training of the run, as far as it was recorded."""
 
     training: list[tuple[int, float]]
     """Some updates with the loss on the training data, in nats per token."""
     development: list[tuple[int, float]]
     """The updates of the validations with the loss on the development data."""
     samples: list[Heard]
-    """Samples of the validations."""
+    """Samples of the validations, the earliest first."""
     moments: list[Moment]
     """The run at its snapshots, the earliest first. Empty if none are kept."""
 
@@ -289,12 +289,12 @@ class Lesson(_Part):
     """The lesson about one run and one sentence."""
 
     model: LessonModel
-    """The run."""
+    """The run that the lesson is about."""
     is_own: bool
     """True if the sentence is one of the run's own test data, because the run does not read
     English."""
     sentence: LessonSentence
-    """The sentence of the lesson."""
+    """The sentence of the lesson, with its translation."""
     other: LessonSentence | None = None
     """A sentence that differs in one word, which decides what a pronoun stands for. Absent if none
     is known."""
@@ -311,7 +311,7 @@ class Lesson(_Part):
     pieces: list[Cut]
     """Step 1: the words and their tokens."""
     positions: PositionStep
-    """Step 2."""
+    """Step 2: positions, and orders of the words."""
     attention: OpenedHeads
     """Steps 3 and 4: the token ``focus`` in the layer of ``encoder``."""
     changes: list[Change]
@@ -321,10 +321,10 @@ class Lesson(_Part):
     sublayers: list[LessonSublayer]
     """Step 6, in the order of computing."""
     decoding: DecoderStep
-    """Step 7."""
+    """Step 7: the mask of the decoder."""
     memory: OpenedHeads
     """Step 8: the token ``place`` in the layer of ``cross``."""
     next: NextStep
-    """Step 9."""
+    """Step 9: the choice of the next token."""
     learning: LearningStep
-    """Step 10."""
+    """Step 10: the training of the run."""
