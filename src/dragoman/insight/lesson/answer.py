@@ -317,7 +317,7 @@ class Lesson(_Part):
     changes: list[Change]
     """Steps 5 and 8: the sentence with heads switched off and with words hidden."""
     other_changes: list[Change]
-    """The same for ``other``. Empty without it."""
+    """The changes of ``changes`` for ``other``. Empty without it."""
     sublayers: list[LessonSublayer]
     """Step 6, in the order of computing."""
     decoding: DecoderStep

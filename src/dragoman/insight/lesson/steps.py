@@ -27,7 +27,7 @@ SNAPSHOTS = "training/snapshots"
 _SHOWN = 24
 """The numbers of each positional row that are shown."""
 _MOST_WORDS = 13
-"""Of a longer sentence, only neighbouring words are exchanged."""
+"""If a sentence has more words, only neighbouring ones are exchanged."""
 _CANDIDATES = 12
 _TEMPERATURES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 _ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0)
