@@ -33,7 +33,9 @@ def build_page(root: Path) -> Path:
     node, npm = find_node()
     environment = {**_with(node), "CI": "true"}
     _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], web, environment)
-    _run([str(node), str(web / VITE), "build", "--logLevel=warn"], web, environment)
+    for mode in ("production", "lesson"):
+        command = [str(node), str(web / VITE), "build", "--logLevel=warn", f"--mode={mode}"]
+        _run(command, web, environment)
     built = root / "src" / "dragoman" / "serving" / "web"
     if not (built / "index.html").is_file():
         raise PageError(f"Vite wrote no index.html into {built}")

@@ -27,7 +27,7 @@ from dragoman.training.fastest_way import Timing
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
-    "shortlist", "doctor", "serve", "look", "figure", "write", "align", "sweep", "ablate",
+    "shortlist", "doctor", "serve", "look", "figure", "lesson", "write", "align", "sweep", "ablate",
     "classify", "fill", "parse", "tag", "transcribe", "detect", "paint", "prepare", "import",
     "export",
 )  # fmt: skip
@@ -60,7 +60,7 @@ def test_help_shows_each_verb_once_in_the_panel_of_its_use(dragoman: Dragoman) -
     panels.pop("Options:")
     assert "Commands:" not in panels and len(panels) >= 4
     assert sorted(verb for verbs in panels.values() for verb in verbs) == sorted(VERBS)
-    assert panels["Look inside:"] == ["look", "figure"]
+    assert panels["Look inside:"] == ["look", "figure", "lesson"]
 
 
 @pytest.mark.system

@@ -24,6 +24,7 @@ from dragoman.cli import (
     evaluate,
     export,
     import_,
+    lesson,
     look,
     prepare,
     score,
@@ -44,7 +45,7 @@ PANELS: dict[str, dict[str, Any]] = {
     ),
     "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
-    "Look inside": commands(look.look, look.figure),
+    "Look inside": commands(look.look, look.figure, lesson.lesson),
     "Data and machine": {**commands(data.doctor), "data": data.GROUP},
 }  # fmt: skip
 """The verbs, grouped by their purpose for --help."""

@@ -98,6 +98,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
   no_such_figure: ({ figure }) => `“${figure}” 그림이 없습니다.`,
   no_figure_here: ({ korean }) => `${korean}`,
   bad_figure: () => "그림을 그릴 수 없습니다:",
+  no_lesson: () => "이 모델이나 문장으로는 수업을 만들 수 없습니다:",
   too_long_for_figure: ({ tokens, most }) => `문장이 토큰 ${tokens}개입니다. 그림에는 토큰을 ${most}개까지만 그릴 수 있습니다. 더 긴 문장은 들여다보기에서 볼 수 있습니다.`,
 
   failed: () => "서버에서 문제가 생겼습니다. 자세한 내용은 서버 로그에 있습니다.",

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +207,22 @@ class Text:
             # The bytes of an unknown word include the space before it, or a model wrote them.
             return text.removeprefix(SPACE).replace(SPACE, " ")
         return text
+
+    def merges(self, text: str) -> list[list[str]]:
+        """Return the symbols of a text without spaces after each merge of byte-pair encoding, from
+        its characters to its tokens. A vocabulary of another kind has no merges: the result is its
+        characters and its tokens."""
+        symbols = list(self._normalise(prepare(text, self.settings)))
+        steps, scores = [symbols], self._pieces_for_sampling().scores
+        while self.settings.kind == "bpe":
+            pairs = [a + b for a, b in pairwise(symbols)]
+            known = [place for place, pair in enumerate(pairs) if pair in scores]
+            if not known:
+                return steps
+            best = max(known, key=lambda place: (scores[pairs[place]], -place))
+            symbols = [*symbols[:best], pairs[best], *symbols[best + 2 :]]
+            steps.append(symbols)
+        return [*steps, self.pieces(self.encode_lists([text])[0])]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Return the written form of each token: U+2581 for a space, <0x41> for a byte."""

@@ -1,0 +1,1 @@
+"""The lesson: ten steps from text to translation, with the numbers of one run and one sentence."""

@@ -1,0 +1,176 @@
+"""Puts a lesson together: it chooses the sentence, the words and the heads that the lesson is
+about, and computes its ten steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.base.errors import DragomanError
+from dragoman.demo.corpus import pronoun_probes
+from dragoman.engine.session import InspectionSession
+from dragoman.insight.lesson import steps
+from dragoman.insight.lesson.answer import Lesson, LessonModel, LessonSentence, OpenedHeads
+from dragoman.insight.lesson.reader import MOST_TOKENS, Reader, rounded
+from dragoman.insight.subject import Subject
+from dragoman.models.interface import Part
+from dragoman.nn.settings import InferencePrecision
+from dragoman.pictures.records import words
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+
+PAPER = "The animal didn't cross the street because it was too tired."
+"""The sentence of the paper, with which the lesson of a run that reads English begins."""
+Array = NDArray[np.floating]
+
+
+def subject_of(run: Run, text: str, precision: InferencePrecision = "auto") -> Subject:
+    """Open a run for a lesson about ``text``. Without a text, or with the paper's sentence for a
+    run that does not read English, it is one of the sentences that the run was measured on.
+
+    Errors: ``DragomanError`` for a run that gives no lesson.
+    """
+    if run.task.reads_files or len(run.languages) < 2:
+        raise DragomanError(
+            f"{run.folder} is a {run.task.called}; a lesson is about a run that reads a text and "
+            f"writes another one. To use it: {run.use}"
+        )
+    is_english = run.languages[0].partition("-")[0] == "en"
+    text = text.strip() or (PAPER if is_english else "")
+    own = text == PAPER and not is_english
+    return Subject.open(run, None if own else text or None, precision=precision)
+
+
+def make_lesson(subject: Subject) -> Lesson:
+    """Compute the lesson about a run and its sentence. Errors: ``DragomanError`` if the run is no
+    Transformer with encoder and decoder, or if the sentence is too long."""
+    reader, text = Reader(subject.predictor), subject.sentence
+    best, ids = _translated(reader, text)
+    tokens = best.tokens
+    record = subject.predictor.look(text, tokens)
+    pairs = dict(subject.pairs)
+    told = _other_of(text)
+    # Where both translations first differ, a pronoun depends on one word.
+    other_text, focus_word = (None, None) if told is None else told
+    other = None if other_text is None else _translated(reader, other_text)
+    place = None if other is None else _first_difference(tokens, other[0].tokens)
+    starts = _starts(record.source)
+    focus = _focus(record.encoder, starts) if focus_word is None else starts[focus_word]
+    if place is None:
+        place = int(record.cross[:, :, :, focus].max(axis=(0, 1)).argmax())
+    session = InspectionSession(reader.engine, subject.predictor)
+    effects = session.without_each_head(lambda under: reader.probability(ids, tokens, place, under))
+    encoder = _head(-np.array(effects["encoder"]))
+    cross = _head(-np.array(effects["cross"]))
+    probe = steps.recorded(reader, ids, tokens)
+
+    def told_of(sentence: str, found: Hypothesis) -> LessonSentence:
+        return reader.sentence(sentence, found, place, pairs.get(sentence))
+
+    def opened(part: Part, layer: int, row: int) -> OpenedHeads:
+        attention = reader.model.attentions_of(part)[layer]
+        return steps.opened_heads(reader.model, attention, row, probe)
+
+    reference = pairs.get(text)
+    return Lesson(
+        model=_model(subject, reader),
+        is_own=text != PAPER and not subject.is_given and not subject.is_demo,
+        sentence=told_of(text, best),
+        other=None if other_text is None or other is None else told_of(other_text, other[0]),
+        focus=focus,
+        deciding=None if other_text is None else _differing(text, other_text),
+        encoder=encoder,
+        cross=cross,
+        pieces=steps.pieces_step(reader, text),
+        positions=steps.positions_step(reader, ids),
+        attention=opened("encoder", encoder[0], focus),
+        changes=steps.changes_step(reader, ids, tokens, place, encoder[0]),
+        other_changes=[]
+        if other is None
+        else steps.changes_step(reader, other[1], other[0].tokens, place, encoder[0]),
+        sublayers=steps.sublayers_step(reader, probe),
+        decoding=steps.decoding_step(reader, ids, tokens, place, probe, reference),
+        memory=opened("cross", cross[0], place),
+        next=steps.next_step(reader, ids, tokens, place),
+        learning=steps.learning_step(reader, ids, tokens, place),
+    )
+
+
+def _translated(reader: Reader, text: str) -> tuple[Hypothesis, list[int]]:
+    """Return the translation of a text by the plain model, and the tokens of the text. Errors:
+    ``DragomanError`` for a text without words, or with too many tokens."""
+    ids = reader.predictor.source_ids(text)
+    if len(ids) < 2:
+        raise DragomanError("the sentence has no words. Give a sentence with at least one word")
+    if len(ids) > MOST_TOKENS:
+        raise DragomanError(
+            f"the sentence has {len(ids)} tokens, and a lesson shows every one of at most "
+            f"{MOST_TOKENS}. Give a shorter sentence"
+        )
+    ((best, *_),) = reader.search([ids])
+    return best, ids
+
+
+def _other_of(text: str) -> tuple[str, int] | None:
+    """Return the sentence of the demo's probes that differs from ``text`` in one word, and the
+    number of the word "it"; None for any other text."""
+    for pair in pronoun_probes():
+        for one, other in (pair, pair[::-1]):
+            if one.source == text:
+                return other.source, one.it
+    return None
+
+
+def _first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
+    both = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in both if a != b), None)
+
+
+def _differing(text: str, other: str) -> int:
+    both = enumerate(zip(text.split(), other.split(), strict=False))
+    return next(place for place, (a, b) in both if a != b)
+
+
+def _starts(tokens: Sequence[str]) -> list[int]:
+    """Return the first token of each word."""
+    word_of = words(tokens)[1]
+    return [word_of.index(word) for word in range(word_of[-1] + 1)]
+
+
+def _focus(encoder: Array, starts: Sequence[int]) -> int:
+    """Return the first token of the word from which a head looks most at one other token.
+    ``encoder``: the weights (L, H, S, S)."""
+    weights = encoder.max(axis=(0, 1))
+    np.fill_diagonal(weights, 0.0)
+    return max(starts[:-1], key=lambda token: float(weights[token, :-1].max()))
+
+
+def _head(values: Array) -> tuple[int, int]:
+    """Return the head with the largest of ``values`` (L, H)."""
+    layer, head = np.unravel_index(values.argmax(), values.shape)
+    return int(layer), int(head)
+
+
+def _model(subject: Subject, reader: Reader) -> LessonModel:
+    run, model, search = subject.run, reader.model, reader.engine.search_settings
+    settings = model.settings
+    source, target = run.languages[:2]
+    updates = [one["update"] for one in run.metrics() if one["kind"] == "update"]
+    return LessonModel(
+        name=subject.name,
+        source=source,
+        target=target,
+        sizes=settings.sizes,
+        embedding_scale=rounded(settings.embedding_scale),
+        scaled=settings.attention.scaled,
+        positions=settings.positions.kind,
+        source_vocabulary=reader.source.size,
+        target_vocabulary=reader.target.size,
+        parameters=sum(one.numel() for one in model.parameters()),
+        label_smoothing=run.recipe.training.label_smoothing,
+        updates=max(updates, default=0),
+        beam=search.beam,
+        length_penalty=search.length_penalty,
+    )

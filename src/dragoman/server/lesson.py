@@ -1,0 +1,66 @@
+"""The endpoint of the lesson: the ten steps about one run and one sentence."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import partial
+
+from pydantic import Field
+
+from dragoman.base.errors import DragomanError
+from dragoman.insight.lesson.answer import Lesson
+from dragoman.insight.lesson.lesson import make_lesson, subject_of
+from dragoman.server.figures import OF_OPERATORS
+from dragoman.serving.http.messages import KeyedMessage, written
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+
+MAX_KEPT = 8
+"""The number of lessons that the server keeps."""
+
+
+class LessonRequest(KeyedMessage):
+    """A request for a lesson: `POST /v1/lesson`."""
+
+    run: str | None = None
+    """The name of the run. Default: the first run of the server."""
+    text: str = Field(default="", max_length=2000)
+    """The sentence that the lesson is about. Default: the sentence of the paper, or for a run that
+    does not read English, one that the run was measured on."""
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of lessons for one server."""
+    routes = Endpoints(service)
+    kept: OrderedDict[tuple[int, str], bytes] = OrderedDict()
+
+    def make(run: ServedRun, text: str) -> bytes:
+        key = run.run.written, f"{run.name} {text}"
+        if key not in kept:
+            kept[key] = _make(run, text)
+        kept.move_to_end(key)
+        while len(kept) > MAX_KEPT:
+            kept.popitem(last=False)
+        return kept[key]
+
+    @routes.answers("/lesson", LessonRequest, Lesson, "Compute a lesson")
+    async def lesson(request: LessonRequest, client: str) -> bytes:
+        """Returns the ten steps by which a Transformer turns a sentence into a translation, with
+        the numbers of the run."""
+        service.check_texts(request.text, client)
+        runs = service.catalogue.runs
+        run = service.catalogue.named(request.run) if request.run else runs[0]
+        return await service.figures.do(client, partial(make, run, request.text.strip()))
+
+    return routes
+
+
+def _make(run: ServedRun, text: str) -> bytes:
+    try:
+        return written(make_lesson(subject_of(run.run, text, run.settings.precision)))
+    except OF_OPERATORS:
+        raise
+    except DragomanError as error:
+        raise Refusal("no_lesson", str(error), problem=str(error)) from None

@@ -1,0 +1,315 @@
+"""The numbers of a lesson, each computed from the tensors of the model in another way."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from serving_echo import client_of, open_run
+from short_run import short_run
+
+from dragoman.base.errors import DragomanError
+from dragoman.engine.attention import open_cell
+from dragoman.insight.lesson.answer import Lesson, OpenedHeads
+from dragoman.insight.lesson.lesson import PAPER, make_lesson, subject_of
+from dragoman.insight.lesson.steps import SNAPSHOTS
+from dragoman.models.interface import Part
+from dragoman.models.transformer.model import Transformer
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+from dragoman.search.hypothesis import length_penalty
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.tasks.catalogue import Run
+
+CLOSE = 1e-4
+"""Fp32 sums in another order, beside six digits."""
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Run.open(short_run(tiny_run, tmp_path_factory.mktemp("lesson") / "tiny"))
+
+
+@pytest.fixture(scope="module")
+def lesson(run: Run) -> Lesson:
+    return make_lesson(subject_of(run, "", "fp32"))
+
+
+@pytest.fixture(scope="module")
+def model(run: Run) -> Transformer:
+    model = run.model()
+    assert isinstance(model, Transformer)
+    return model
+
+
+@pytest.fixture(scope="module")
+def ids(run: Run, lesson: Lesson) -> list[int]:
+    return run.source.values([lesson.sentence.text])[0]
+
+
+@pytest.fixture(scope="module")
+def chosen(run: Run, lesson: Lesson) -> list[int]:
+    """The tokens of the translation."""
+    return list(lesson.next.chosen)
+
+
+def shares_of(
+    model: Transformer, ids: list[int], given: list[int], probe: Probe | None = None
+) -> torch.Tensor:
+    """(T, V), the probabilities of each next token."""
+    with torch.inference_mode(), probe or Probe():
+        memory = model.encode(Sequences.of([torch.tensor(ids)]))
+        rows = model.decode(Sequences.of([torch.tensor(given)]), memory)
+        return model.project(rows).double().softmax(-1)
+
+
+def test_it_begins_with_the_sentence_of_the_paper(lesson: Lesson) -> None:
+    assert lesson.sentence.text == PAPER and not lesson.is_own
+    assert lesson.other is not None and lesson.other.text == PAPER.replace("tired", "wide")
+    assert (
+        lesson.sentence.tokens[lesson.focus].strip("▁")
+        == "it"[: len(lesson.sentence.tokens[lesson.focus]) - 1]
+    )
+    assert PAPER.split()[lesson.deciding or 0] == "tired."
+
+
+def test_the_weights_are_those_of_the_model(
+    lesson: Lesson, model: Transformer, ids: list[int], chosen: list[int]
+) -> None:
+    with torch.inference_mode(), Probe() as probe:
+        memory = model.encode(Sequences.of([torch.tensor(ids)]))
+        model.decode(Sequences.of([torch.tensor([1, *chosen])]), memory)
+    told: dict[Part, list[list[list[list[float]]]]] = {
+        "encoder": lesson.sentence.encoder,
+        "decoder": lesson.sentence.decoder,
+        "cross": lesson.sentence.cross,
+    }
+    for part, weights in told.items():
+        layers = model.attentions_of(part)
+        assert len(weights) == len(layers) > 0
+        for one, layer in zip(layers, weights, strict=True):
+            np.testing.assert_allclose(layer, probe.attention[one.name][0], atol=CLOSE)
+
+
+@pytest.mark.parametrize("part", ["encoder", "cross"])
+def test_a_row_of_attention_is_query_times_key_over_the_root(
+    part: Part, lesson: Lesson, model: Transformer, ids: list[int], chosen: list[int]
+) -> None:
+    opened: OpenedHeads = lesson.attention if part == "encoder" else lesson.memory
+    layer = model.attentions_of(part)[opened.layer]
+    queries, keys, values = map(np.array, (opened.queries, opened.keys, opened.values))
+    assert opened.scale == pytest.approx(1 / math.sqrt(queries.shape[1]), rel=1e-5)
+    for head in range(layer.heads):
+        products = [
+            sum(q * k for q, k in zip(queries[head], key, strict=True)) for key in keys[head]
+        ]
+        np.testing.assert_allclose(opened.products[head], products, atol=CLOSE)
+        grown = [math.exp(product * opened.scale) for product in products]
+        weights = np.array(grown) / sum(grown)
+        np.testing.assert_allclose(opened.weights[head], weights, atol=CLOSE)
+        np.testing.assert_allclose(opened.outputs[head], weights @ values[head], atol=CLOSE)
+        for column in range(len(ids)):
+            target = torch.tensor([1, *chosen])
+            cell = open_cell(model, layer, head, opened.row, column, torch.tensor(ids), target)
+            np.testing.assert_allclose(queries[head], cell.query, atol=CLOSE)
+            np.testing.assert_allclose(keys[head][column], cell.key, atol=CLOSE)
+            size = float(cell.adds.square().mean().sqrt())
+            assert opened.adds[head][column] == pytest.approx(size, abs=CLOSE)
+
+
+def test_a_head_that_is_off_adds_nothing(
+    lesson: Lesson, run: Run, ids: list[int], chosen: list[int]
+) -> None:
+    """As if its part of W^O were zero."""
+    for change in lesson.changes:
+        if change.head is None:
+            continue
+        changed = run.model()
+        assert isinstance(changed, Transformer)
+        output = changed.encoder[change.layer or 0].attention.output.weight
+        width = output.shape[1] // int(lesson.model.sizes["heads"])
+        with torch.no_grad():
+            output[:, change.head * width : (change.head + 1) * width] = 0
+        place = lesson.sentence.place
+        shares = shares_of(changed, ids, [1, *chosen[:place]])[-1]
+        wanted = [*chosen, run.target.eos][place]
+        assert change.probability == pytest.approx(float(shares[wanted]), abs=CLOSE)
+    layer, head = lesson.encoder
+    alone = [one for one in lesson.changes if one.head is not None]
+    assert (alone[0].layer, len(alone)) == (layer, lesson.model.sizes["heads"])
+    assert min(alone, key=lambda one: one.probability).head == head
+
+
+def test_a_hidden_word_is_looked_at_by_nobody(
+    lesson: Lesson, run: Run, model: Transformer, ids: list[int], chosen: list[int]
+) -> None:
+    place, word_of = lesson.sentence.place, lesson.sentence.words
+    hidden = [one for one in lesson.changes if one.hidden is not None]
+    assert [one.hidden for one in hidden] == list(range(word_of[-1]))
+    for change in hidden:
+        places = [token for token, word in enumerate(word_of) if word == change.hidden]
+        shares = shares_of(model, ids, [1, *chosen[:place]], Probe(hidden=places))[-1]
+        wanted = [*chosen, run.target.eos][place]
+        assert change.probability == pytest.approx(float(shares[wanted]), abs=CLOSE)
+
+
+def test_the_sizes_of_the_first_layer(lesson: Lesson, model: Transformer, ids: list[int]) -> None:
+    first, second = lesson.sublayers[:2]
+    assert [one.kind for one in lesson.sublayers[:2]] == ["self-attention", "feed-forward"]
+    assert len(lesson.sublayers) == len(model.sublayers)
+    layer, layout = model.encoder[0], Sequences.of([torch.tensor(ids)]).layout
+    with torch.inference_mode():
+        x = model.embedded(torch.tensor(ids), "source")["sum"]
+        added = layer.attention.forward(x, layout)
+        after = layer.attention_norm.forward(x + added)
+
+    def sizes(rows: torch.Tensor) -> list[float]:
+        return rows.square().mean(-1).sqrt().tolist()
+
+    assert lesson.model.sizes["norm"] == "post"
+    np.testing.assert_allclose(first.stream, sizes(x), rtol=CLOSE)
+    np.testing.assert_allclose(first.added, sizes(added), rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(first.after, sizes(after), rtol=CLOSE)
+    assert second.stream == first.after
+
+
+def test_the_mask_only_takes_the_future_away(lesson: Lesson) -> None:
+    for head, unmasked in enumerate(lesson.decoding.unmasked):
+        for row, weights in enumerate(unmasked):
+            assert sum(weights) == pytest.approx(1, abs=CLOSE)
+            past = np.array(weights[: row + 1])
+            masked = lesson.sentence.decoder[0][head][row]
+            np.testing.assert_allclose(masked[: row + 1], past / past.sum(), atol=CLOSE)
+            assert not any(masked[row + 1 :])
+    assert any(weights[-1] > CLOSE for rows in lesson.decoding.unmasked for weights in rows[:-1])
+
+
+def test_the_next_word_with_temperature_smoothing_and_penalty(
+    lesson: Lesson, run: Run, model: Transformer, ids: list[int], chosen: list[int]
+) -> None:
+    step, place = lesson.next, lesson.sentence.place
+    shares = shares_of(model, ids, [1, *chosen])
+    order = shares[place].argsort(descending=True)[: len(step.candidates)]
+    pieces = run.target.shown([int(token) for token in order])
+    assert step.candidates == pieces
+    for temperature, told in zip(step.temperatures, step.probabilities, strict=True):
+        warm = (shares[place].log() / temperature).softmax(-1)[order]
+        np.testing.assert_allclose(told, warm, atol=CLOSE)
+    wanted = [*chosen, run.target.eos]
+    each = [float(row[token]) for row, token in zip(shares, wanted, strict=True)]
+    np.testing.assert_allclose(lesson.sentence.probabilities, each, atol=CLOSE)
+    epsilon, size = run.recipe.training.label_smoothing, run.target.size
+    assert step.wanted == pytest.approx(1 - epsilon + epsilon / size, rel=1e-5)
+    for one in step.hypotheses:
+        for alpha, score in zip(step.alphas, one.scores, strict=True):
+            ranked = one.log_probability / length_penalty(one.length, alpha)
+            assert score == pytest.approx(ranked, rel=1e-4)
+    assert [column.outcome for column in step.beam[-1]].count("kept") <= lesson.model.beam
+
+
+def test_without_positions_the_order_is_lost(
+    lesson: Lesson, model: Transformer, ids: list[int]
+) -> None:
+    step = lesson.positions
+    assert {swap.without for swap in step.swaps} == {step.without}
+    assert max(swap.difference for swap in step.swaps) < 1e-4
+    told = next(swap for swap in step.swaps if swap.words == (1, 5))
+    assert told.text == "The street didn't cross the animal because it was too tired."
+    width = int(lesson.model.sizes["model_dim"])
+    for position, row in enumerate(step.encodings["sinusoidal"]):
+        for i, value in enumerate(row):
+            angle = position / 10_000 ** (i // 2 * 2 / width)
+            wave = math.sin(angle) if i % 2 == 0 else math.cos(angle)
+            assert value == pytest.approx(wave, abs=1e-5)
+    assert step.encodings["binary"][5][:4] == [1, 0, 1, 0]
+
+
+def test_the_merges_end_in_the_tokens(lesson: Lesson, run: Run) -> None:
+    for cut in lesson.pieces:
+        assert cut.steps[-1] == run.source_text.pieces(cut.ids)
+        assert "".join(cut.steps[0]) == "▁" + cut.word
+        for fewer, more in zip(cut.steps[1:], cut.steps, strict=False):
+            assert len(fewer) == len(more) - 1 and "".join(fewer) == "".join(more)
+
+
+def test_teacher_forcing_reads_what_is_right(
+    lesson: Lesson, run: Run, model: Transformer, ids: list[int]
+) -> None:
+    pieces = [one.wanted for one in lesson.decoding.forced]
+    assert pieces[-1] == "</s>"
+    (given,) = run.target.tokens([lesson.sentence.reference or lesson.sentence.output])
+    shares = shares_of(model, ids, [1, *given])
+    for row, token, step in zip(
+        shares, [*given, run.target.eos], lesson.decoding.forced, strict=True
+    ):
+        assert step.probability == pytest.approx(float(row[token]), abs=CLOSE)
+        assert run.target.shown([int(row.argmax())]) == [step.best]
+
+
+def test_each_snapshot_is_asked(
+    lesson: Lesson, run: Run, ids: list[int], chosen: list[int]
+) -> None:
+    files = sorted((run.folder / SNAPSHOTS).glob("*.safetensors"))
+    assert [one.update for one in lesson.learning.moments] == [int(file.stem) for file in files]
+    for moment, file in zip(lesson.learning.moments, files, strict=True):
+        earlier = run.model(file)
+        assert isinstance(earlier, Transformer)
+        place = lesson.sentence.place
+        shares = shares_of(earlier, ids, [1, *chosen[:place]])[-1]
+        wanted = [*chosen, run.target.eos][place]
+        assert moment.probability == pytest.approx(float(shares[wanted]), abs=CLOSE)
+    losses = {one["update"]: one["nll"] for one in run.metrics() if one["kind"] == "update"}
+    for update, loss in lesson.learning.training:
+        assert loss == pytest.approx(losses[update], rel=1e-5)
+
+
+def test_of_any_sentence_the_word_that_looks_most(run: Run) -> None:
+    lesson = make_lesson(subject_of(run, "The dog sleeps.", "fp32"))
+    assert lesson.other is None and lesson.deciding is None and not lesson.other_changes
+    weights = np.array(lesson.sentence.encoder).max((0, 1))
+    np.fill_diagonal(weights, 0)
+    starts = [lesson.sentence.words.index(word) for word in range(lesson.sentence.words[-1])]
+    assert lesson.focus in starts
+    assert weights[lesson.focus, :-1].max() == max(weights[start, :-1].max() for start in starts)
+
+
+def test_a_run_that_does_not_read_english_takes_a_sentence_of_its_own(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data of this run are none of the demo's."""
+    sample = {"source": "Der Hund schläft.", "reference": "The dog sleeps."}
+    monkeypatch.setattr(Run, "languages", ("de", "en"))
+    monkeypatch.setattr(Run, "scores", lambda _: {"samples": [sample]})
+    made = make_lesson(subject_of(run, PAPER, "fp32"))
+    assert made.is_own and made.sentence.text == sample["source"]
+    assert made.sentence.reference == sample["reference"] and made.decoding.is_reference
+
+
+@pytest.mark.parametrize(("text", "message"), [("a " * 60, "at most 40"), ("\u200b", "no words")])
+def test_sentences_that_give_no_lesson(run: Run, text: str, message: str) -> None:
+    with pytest.raises(DragomanError, match=message):
+        make_lesson(subject_of(run, text, "fp32"))
+
+
+def test_the_server_gives_the_same(run: Run, lesson: Lesson) -> None:
+    async def ask() -> None:
+        served = open_run(run, ServeSettings(precision="fp32"), "tiny")
+        async with client_of(served) as client:
+            answer = await client.post("/v1/lesson", json={"run": "tiny"})
+            assert answer.status_code == 200, answer.text
+            told = Lesson.model_validate(answer.json())
+            assert told.model_copy(update={"model": lesson.model}) == lesson
+            refused = await client.post("/v1/lesson", json={"text": "a " * 60})
+            assert refused.status_code == 400 and refused.json()["code"] == "no_lesson"
+
+    asyncio.run(ask())
+
+
+def test_a_run_of_another_task_gives_none(run_of: Callable[..., Run]) -> None:
+    with pytest.raises(DragomanError, match="a lesson is about a run that reads a text"):
+        subject_of(run_of("language-model", "text", "decoder"), "")
