@@ -11,7 +11,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.insight.lesson.answer import Lesson
 from dragoman.insight.lesson.lesson import make_lesson, subject_of
 from dragoman.server.figures import OF_OPERATORS
-from dragoman.serving.http.messages import KeyedMessage, written
+from dragoman.serving.http.messages import KeyedMessage, json_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -37,7 +37,7 @@ def endpoints(service: Service) -> Endpoints:
     kept: OrderedDict[tuple[int, str], bytes] = OrderedDict()
 
     def make(run: ServedRun, text: str) -> bytes:
-        key = run.run.written, f"{run.name} {text}"
+        key = run.run.json_of, f"{run.name} {text}"
         if key not in kept:
             kept[key] = _make(run, text)
         kept.move_to_end(key)
@@ -51,7 +51,7 @@ def endpoints(service: Service) -> Endpoints:
         the numbers of the run."""
         service.check_texts(request.text, client)
         runs = service.catalogue.runs
-        run = service.catalogue.named(request.run) if request.run else runs[0]
+        run = service.catalogue.run_named(request.run) if request.run else runs[0]
         return await service.figures.do(client, partial(make, run, request.text.strip()))
 
     return routes
@@ -59,7 +59,7 @@ def endpoints(service: Service) -> Endpoints:
 
 def _make(run: ServedRun, text: str) -> bytes:
     try:
-        return written(make_lesson(subject_of(run.run, text, run.settings.precision)))
+        return json_of(make_lesson(subject_of(run.run, text, run.settings.precision)))
     except OF_OPERATORS:
         raise
     except DragomanError as error:

@@ -111,7 +111,7 @@ class _Sentence:
 
 
 class WatchedRun:
-    """A run that is being trained. ``answer`` and ``translate_next`` may be called in two threads."""
+    """A run that is being trained. ``course`` and ``translate_next`` may run in two threads."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -93,7 +93,7 @@ class Reader:
 
     def pieces(self, tokens: Sequence[int]) -> list[str]:
         """Return output tokens as the vocabulary writes them."""
-        return self.engine.target.shown(list(tokens))
+        return self.engine.target.names_of(list(tokens))
 
     def sentence(
         self, text: str, best: Hypothesis, place: int, reference: str | None
@@ -104,7 +104,7 @@ class Reader:
         record = self.predictor.look(text, tokens)
         shares = softmax(self.logits(ids, tokens))
         chosen = [*tokens, self.target.eos]
-        served = self.predictor.shown(text)
+        served = self.predictor.own_output(text)
         (output,) = self.engine.target.raw([tokens])
         return LessonSentence(
             text=text,

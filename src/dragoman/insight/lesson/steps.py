@@ -60,7 +60,7 @@ def positions_step(reader: Reader, ids: Sequence[int]) -> answer.PositionStep:
     own = reader.model.source_positions
     with torch.inference_mode():
         rows[own.settings.kind] = own(places, lengths, torch.float32)
-    spans = _movable(reader.engine.source.shown(list(ids)))
+    spans = _movable(reader.engine.source.names_of(list(ids)))
     pairs = [(a, b) for a, b in combinations(spans, 2) if len(spans) <= _MOST_WORDS or b == a + 1]
     orders = [_exchanged(len(ids), spans[a], spans[b]) for a, b in pairs]
     changed = [[ids[place] for place in order] for order in orders]
@@ -149,7 +149,7 @@ def changes_step(
 ) -> list[answer.Change]:
     """Translate the sentence ``ids`` with heads of the encoder switched off (each of ``layer``, all
     of each layer, and all) and with each word hidden. ``tokens``: its translation."""
-    word_of = words(reader.engine.source.shown(list(ids)))[1]
+    word_of = words(reader.engine.source.names_of(list(ids)))[1]
     layers = reader.model.attentions_of("encoder")
     every = {one.layer: [(one.name, head) for head in range(one.heads)] for one in layers}
     changes: list[tuple[dict[str, int], Intervention]] = [
