@@ -195,7 +195,7 @@ def test_the_next_word_with_temperature_smoothing_and_penalty(
     step, place = lesson.next, lesson.sentence.place
     shares = shares_of(model, ids, [1, *chosen])
     order = shares[place].argsort(descending=True)[: len(step.candidates)]
-    pieces = run.target.shown([int(token) for token in order])
+    pieces = run.target.names_of([int(token) for token in order])
     assert step.candidates == pieces
     for temperature, told in zip(step.temperatures, step.probabilities, strict=True):
         warm = (shares[place].log() / temperature).softmax(-1)[order]
@@ -248,7 +248,7 @@ def test_teacher_forcing_reads_what_is_right(
         shares, [*given, run.target.eos], lesson.decoding.forced, strict=True
     ):
         assert step.probability == pytest.approx(float(row[token]), abs=CLOSE)
-        assert run.target.shown([int(row.argmax())]) == [step.best]
+        assert run.target.names_of([int(row.argmax())]) == [step.best]
 
 
 def test_each_snapshot_is_asked(

@@ -37,7 +37,7 @@ def endpoints(service: Service) -> Endpoints:
     kept: OrderedDict[tuple[int, str], bytes] = OrderedDict()
 
     def make(run: ServedRun, text: str) -> bytes:
-        key = run.run.json_of, f"{run.name} {text}"
+        key = run.run.written, f"{run.name} {text}"
         if key not in kept:
             kept[key] = _make(run, text)
         kept.move_to_end(key)
