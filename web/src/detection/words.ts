@@ -12,6 +12,7 @@ export const texts = both({
   detect_least: ["Least score", "최저 점수"],
   detect_found: ["Boxes: {count}", "상자 {count}개"],
   detect_none: ["No box has a score as high as this.", "점수가 이만큼 높은 상자가 없습니다."],
+  detect_best: ["The surest is {box}.", "가장 확실한 것은 {box}입니다."],
   detect_looked_1: ["The picture at the size at which the model reads it. Click a box to see where the model looked while it wrote it: what got little of its attention is dimmed.",
     "모델이 읽는 크기의 이미지입니다. 상자를 누르면 모델이 그 상자를 출력하는 동안 어디를 보았는지 나타나며, 어텐션을 적게 받은 곳은 흐려집니다."],
   detect_seen: ["The picture as the model reads it", "모델이 읽는 이미지"],

@@ -1,7 +1,7 @@
 // Pictures and their numbers as files: what is drawn as SVG is taken as it is seen, and what is
 // drawn on canvas is drawn once more, so that it stays sharp at any size.
 
-import type { Marks, Size } from "../look/beam_drawing";
+import { pathOf, type Marks, type Size } from "../look/beam_drawing";
 import { depth } from "./cells";
 import type { Curve } from "../run/curves";
 import type { Grid } from "./numbers";
@@ -94,8 +94,8 @@ function headed({ title, lines }: Heading, drawing: SVGSVGElement): { marks: SVG
   const marks = [text(title, { ...style, x: 10, y: y(0), "font-weight": 600 })];
   lines.forEach(({ name, colour, dashes }, i) => {
     const { x = 10, row = 1 } = places[i] ?? {};
-    const stroke = /^var\((.*)\)$/.exec(colour)?.[1];
-    const drawn = stroke ? getComputedStyle(drawing).getPropertyValue(stroke).trim() : colour;
+    const series = /^var\(--series-(\d)\)$/.exec(colour)?.[1];
+    const drawn = series ? css(palette.colours.series[Number(series)] ?? ink) : colour;
     const sample = { x1: x, x2: x + SAMPLE, y1: y(row) - 4, y2: y(row) - 4, stroke: drawn, "stroke-width": 2 };
     marks.push(shape("line", dashes ? { ...sample, "stroke-dasharray": dashes } : sample));
     marks.push(text(name, { ...style, x: x + SAMPLE + 6, y: y(row) }));
@@ -162,11 +162,10 @@ export function barsSvg(bars: readonly { name: string; probability: number; told
 export function marksSvg({ lines, letters }: Marks, size: Size, title: string): string {
   const { colours } = palette;
   const tree = shape("g", { transform: "translate(0 30)" });
-  for (const { from, to, ink: of, alpha, width: thick, isDashed } of lines) {
-    const middle = (from[0] + to[0]) / 2;
-    const d = `M${from.join(" ")}C${middle} ${from[1]} ${middle} ${to[1]} ${to.join(" ")}`;
+  for (const line of lines) {
+    const { ink: of, alpha, width: thick, isDashed } = line;
     const dashes: Record<string, string> = isDashed ? { "stroke-dasharray": "2 3" } : {};
-    tree.append(shape("path", { d, fill: "none", stroke: css(colours[of], alpha), "stroke-width": thick, ...dashes }));
+    tree.append(shape("path", { d: pathOf(line), fill: "none", stroke: css(colours[of], alpha), "stroke-width": thick, ...dashes }));
   }
   for (const { at, text: content, size: letter, weight, ink: of } of letters) {
     const place = { x: at[0], y: at[1], "dominant-baseline": "central" };

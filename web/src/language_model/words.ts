@@ -29,7 +29,6 @@ export const texts = both({
     longest: ["As many tokens as were asked for.", "정한 길이만큼 썼습니다."],
   },
   how_title: ["How it is written", "쓰는 방법"],
-  how_about: ["What do these settings do?", "이 설정들은 무슨 뜻인가요?"],
   how_way: ["Words are", "단어 선택"],
   how_drawn: ["drawn by chance", "무작위 추출"],
   how_likeliest: ["the most probable", "가장 높은 확률"],

@@ -1,7 +1,7 @@
 // What is looked at, and how: the state behind the tab Look.
 
 import type { Choice, Head, WordAnswer } from "$openapi";
-import { ApiError } from "../page/api";
+import { ApiError } from "../page/api.svelte";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 import { preferences } from "../page/preferences.svelte";
@@ -76,7 +76,7 @@ export class AskLook extends Ask {
     this.off.length > 0 || this.hidden.length > 0 || this.forced.length > 0,
   );
 
-  setText(text: string): void {
+  override setText(text: string): void {
     if (text === this.text) return;
     this.text = text;
     this.sentence = 0;

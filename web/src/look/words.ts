@@ -4,6 +4,8 @@ import { both } from "../page/texts";
 
 export const look = both({
   look: ["Look", "들여다보기"],
+  look_not: ["This run reads no text that could be looked into here. What it saw is shown where you use it; the figures show the rest.",
+    "이 모델은 여기서 들여다볼 수 있는 글을 읽지 않습니다. 모델이 본 것은 써 보기에서, 나머지는 그림에서 볼 수 있습니다."],
   look_title: ["Look inside a translation", "번역 과정 들여다보기"],
   look_text: ["Sentence to look into", "들여다볼 문장"],
   look_hint: ["Type a sentence…", "문장을 입력하세요…"],
@@ -102,6 +104,7 @@ export const look = both({
   heads_measure: ["Switch each head off in turn, to see what it is good for", "헤드를 하나씩 꺼서 중요도 재기"],
   heads_measuring: ["Switching each head off in turn…", "헤드를 하나씩 끄는 중…"],
   cell_hint: ["Click a cell to open it.", "칸을 누르면 계산 과정이 펼쳐집니다."],
+  cell_show: ["How is this computed?", "이 값은 어떻게 계산했나요?"],
   cell_title: ["How “{looks}” looks at “{seen}”", "“{looks}” → “{seen}” 가중치의 계산"],
   cell_mean: ["This is the mean of several heads. A query and a key belong to one head.", "여러 헤드의 평균입니다. 쿼리와 키는 헤드마다 따로 있습니다."],
   cell_open: ["Open head {head}, which looked here most: {percent}", "이 칸의 가중치가 가장 큰 헤드 {head} 펼치기 ({percent})"],

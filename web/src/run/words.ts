@@ -5,10 +5,13 @@ import { doubtKorean } from "./words_doubts";
 import { type TaskNames, verdictKorean } from "./words_verdict";
 
 export const run = both({
-  run: ["Run", "학습 기록"],
-  run_choose: ["Run", "모델"],
   run_beside: ["Beside", "비교할 모델"],
-  run_none: ["none", "없음"],
+  run_columns: {
+    name: ["Run", "모델"],
+    does: ["Task", "과제"],
+    size: ["Parameters", "파라미터"],
+    score: ["Score", "점수"],
+  },
   run_scores: ["Scores", "점수"],
   run_not_measured: ["not measured on this test set", "이 테스트 데이터로는 평가하지 않음"],
   run_signature: ["Signature", "평가 서명"],

@@ -3,7 +3,7 @@
 import type { Hypothesis, TranslateRequest } from "$openapi";
 import { stream, translate, type Event } from "./translate";
 import type { Place } from "../page/address";
-import { ApiError } from "../page/api";
+import { ApiError } from "../page/api.svelte";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 
@@ -43,7 +43,7 @@ export class AskTranslation extends Ask<"growing"> {
     );
   }
 
-  setText(text: string): void {
+  override setText(text: string): void {
     this.text = text;
     this.#soon(text.trim() ? PAUSE : 0);
   }

@@ -40,6 +40,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the server asked for an API key that it has not got, or did not know the one it got. */
+export const refused = $state({ key: false });
+
 const KEY = "dragoman.key";
 export const apiKey = {
   get: (): string => sessionStorage.getItem(KEY) ?? "",
@@ -57,6 +60,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
     throw new ApiError(0, "");
   }
   if (response.ok) return response;
+  if (response.status === 403) refused.key = true;
   const body: unknown = await response.json().catch(() => null);
   if (body && typeof body === "object" && "error" in body) throw ApiError.told(response.status, body as ErrorBody);
   throw new ApiError(response.status, "");
