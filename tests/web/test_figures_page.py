@@ -56,7 +56,7 @@ def test_every_figure_is_drawn(opened: Open) -> None:
             if name in SLOW:
                 continue
             page.get_by_role("link", name=words.title.korean, exact=True).first.click()
-            expect(page.get_by_role("heading", level=1)).to_have_text(words.title.korean)
+            expect(page.locator("article h2")).to_have_text(words.title.korean)
             shown(page)
             if name in OF_FILES:
                 expect(page.locator("p.note")).to_contain_text(OF_FILES[name])
@@ -197,7 +197,7 @@ def test_accessible(opened: Open, look: dict[str, Any]) -> None:
             page.evaluate("where => { location.hash = where; }", f"figures?figure={name}")
             title = captions()[name].title
             written = title.korean if look["language"] == "ko" else title.english
-            expect(page.get_by_role("heading", level=1)).to_have_text(written)
+            expect(page.locator("article h2")).to_have_text(written)
             shown(page)
             expect(page.locator(".panels")).to_be_visible()
             accessible(page)

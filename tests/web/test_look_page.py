@@ -131,7 +131,7 @@ DRAWN = """async (canvas, [begin, end]) => {
 def test_one_sentence_of_several_is_chosen(opened: Open) -> None:
     """As Translate cuts the text; a word is in focus without a click."""
     with opened() as page:
-        page.get_by_role("tab", name="Look").click()
+        page.evaluate("location.hash = '#look'")
         tried = page.locator(".empty button")
         expect(tried).to_have_count(4)
         tried.first.click()
@@ -538,7 +538,7 @@ def test_five_hundred_tokens(opened_large: Open, capsys: pytest.CaptureFixture[s
     with opened_large() as page:
         asked: list[int] = []
         page.on("response", lambda r: asked.append(int(r.headers.get("content-length", 0))))
-        page.get_by_role("tab", name="Look").click()
+        page.evaluate("location.hash = '#look'")
         page.get_by_role("textbox", name="Sentence to look into").fill(text)
         page.get_by_role("combobox", name="Sentence to look into").select_option("all")
         expect(page.locator(".text.target .w").nth(100)).to_be_visible(timeout=120_000)

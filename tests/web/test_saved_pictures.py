@@ -15,7 +15,7 @@ SENTENCE = "The animal didn't cross the street."
 LABELLED = "A bear caught the animal."
 UNSAVED = """() => {
   const drawn = 'canvas, svg, .words, .bar, .word[style*=color-mix]';
-  const small = '.thumb canvas, label *, button svg, a svg, [hidden] *';
+  const small = '.thumb canvas, label *, button svg, a svg, [hidden] *, .pair svg';
   const parts = [...document.querySelectorAll(`main :is(${drawn})`)]
     .filter((one) => one.checkVisibility() && !one.matches(small));
   const saves = (one) => one && [...one.querySelectorAll('button')]
@@ -146,7 +146,7 @@ def test_lines_of_a_chart_are_named_and_no_two_are_alike(opened_kinds: Open) -> 
         assert len(samples) == len(set(samples)) == 11
         lines = {(one.get("stroke"), one.get("stroke-dasharray")) for one in marks(picture, "path")}
         assert len(lines) == 11
-        page.get_by_label("Beside").select_option("writer")
+        page.get_by_label("Beside: writer").check()
         expect(drawn).to_have_count(22)
         looks = drawn.evaluate_all(LOOKS)
         assert len(set(looks)) == 22

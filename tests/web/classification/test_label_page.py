@@ -80,7 +80,7 @@ def draw(page: Page, *points: tuple[float, float]) -> None:
 
 def test_a_picture_is_chosen(opened: Open) -> None:
     with opened("#label?run=bars") as page:
-        expect(page.get_by_role("tab")).to_have_text(["Label", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         page.get_by_label("Choose a file").set_input_files(png())
         answered(page, "1")
         rows = page.get_by_role("list", name="All labels").get_by_role("listitem")
@@ -167,7 +167,7 @@ DROP = """([data, kind]) => {
   const given = kind === "paste" ? {clipboardData: moved} : {dataTransfer: moved};
   const event = kind === "paste" ? new ClipboardEvent(kind, {...given, bubbles: true})
     : new DragEvent(kind, {...given, bubbles: true, cancelable: true});
-  (kind === "paste" ? window : document.querySelector("#panel-label .give")).dispatchEvent(event);
+  (kind === "paste" ? window : document.querySelector("#panel-use .give")).dispatchEvent(event);
 }"""
 
 

@@ -27,13 +27,13 @@ def written(page: Page) -> str:
 
 def test_write_stands_in_place_of_translate(opened: Open) -> None:
     with opened() as page:
-        expect(page.get_by_role("tab")).to_have_text(["Write", "Look", "Figures", "Run"])
-        expect(page.get_by_role("tab", name="Write")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
+        expect(page.get_by_role("tab", name="Use")).to_have_attribute("aria-selected", "true")
         page.get_by_role("tab", name="Run").click()
         expect(page.get_by_role("heading", name="Recipe")).to_be_visible()
         expect(page.locator(".head p")).to_have_text("German")
     with opened(f"#translate?text={quote(BEGIN)}") as page:  # where nothing translates
-        expect(page.get_by_role("tab", name="Write")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab", name="Use")).to_have_attribute("aria-selected", "true")
 
 
 def test_every_word_is_coloured_by_its_surprise(opened: Open) -> None:
@@ -207,7 +207,7 @@ def test_what_was_written_is_looked_into(opened: Open) -> None:
     with opened() as page:
         read(page, BEGIN)
         page.locator(".target ~ .tools").get_by_role("button", name="Look").click()
-        expect(page.get_by_role("tab", name="Look")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab", name="How it works")).to_have_attribute("aria-selected", "true")
         words = page.locator(".passage .target .w")
         expect(words).to_have_text([*BEGIN.split(), "</s>"])
         expect(page.locator(".passage .source")).to_have_count(0)

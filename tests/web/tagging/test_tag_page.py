@@ -67,7 +67,7 @@ def with_spans(page: Page, *shares: float) -> None:
 
 def test_words_have_the_tags_of_the_api_beside_them(opened: Open) -> None:
     with opened("#tag?run=speech") as page:
-        expect(page.get_by_role("tab")).to_have_text(["Tag", "Look", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         tag(page, TEXT)
         (found,) = told(page, "v1/tag", text=TEXT, run="speech", top=6)["texts"]
         words = page.locator(".words .word")

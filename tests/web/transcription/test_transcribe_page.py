@@ -61,7 +61,7 @@ def test_a_recording_is_transcribed_and_saved_as_captions(
     wanted = Transcriber(Run.open(runs[0]))(long, words=True)
     assert len(wanted.segments) == 3
     with opened("#transcribe?run=tones") as page:
-        expect(page.get_by_role("tab")).to_have_text(["Transcribe", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         give(page, long)
         answered(page)
         expect(page.locator(".part p:visible")).to_have_text(
@@ -145,7 +145,7 @@ DROP = """([data, kind]) => {
   const given = kind === "paste" ? {clipboardData: moved} : {dataTransfer: moved};
   const event = kind === "paste" ? new ClipboardEvent(kind, {...given, bubbles: true})
     : new DragEvent(kind, {...given, bubbles: true, cancelable: true});
-  (kind === "paste" ? window : document.querySelector("#panel-transcribe .give"))
+  (kind === "paste" ? window : document.querySelector("#panel-use .give"))
     .dispatchEvent(event);
 }"""
 

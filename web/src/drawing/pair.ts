@@ -36,10 +36,16 @@ export interface Jump {
   weights: [number, number];
 }
 
-/** Of all heads and words the surest in both sentences that looks at another word in each; null if none does. */
-export function arcOf(one?: Looking, other?: Looking): Jump | null {
+/** Of all heads and words the surest in both sentences that looks at another word in each, and not at the one that
+ *  was changed if there is any such; null if there is none at all. */
+export function arcOf(one: Looking, other: Looking): Jump | null {
+  const [mine, theirs] = [one, other].map((looking) => looking.units("source", "words"));
+  const changed = mine?.findIndex(({ text }, i) => text !== theirs?.[i]?.text) ?? -1;
+  return surest(one, other, changed) ?? surest(one, other, -1);
+}
+
+function surest(one: Looking, other: Looking, changed: number): Jump | null {
   let best: Jump | null = null;
-  if (!one || !other) return best;
   for (let layer = 0; layer < one.layers("encoder"); layer++) {
     for (let head = 0; head < one.heads("encoder"); head++) {
       const grids = [one, other].map((looking) => looking.known("encoder", layer, head, "words"));
@@ -50,7 +56,7 @@ export function arcOf(one?: Looking, other?: Looking): Jump | null {
         const weights: [number, number] = [Math.max(...mine), Math.max(...theirs)];
         const to: [number, number] = [mine.indexOf(weights[0]), theirs.indexOf(weights[1])];
         const isSurer = Math.min(...weights) > (best ? Math.min(...best.weights) : 0);
-        if (to[0] !== to[1] && to.every((place) => place !== row && place < a.rows - 1) && isSurer) best = { layer, head, row, to, weights };
+        if (to[0] !== to[1] && to.every((place) => place !== row && place !== changed && place < a.rows - 1) && isSurer) best = { layer, head, row, to, weights };
       }
     }
   }

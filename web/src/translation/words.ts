@@ -55,6 +55,7 @@ export const texts = both({
   or: ["or", "또는"],
   look_inside: ["Look inside this sentence", "이 문장 들여다보기"],
   as_probable: ["{percent} as probable as the best", "1순위 번역 확률의 {percent}"],
+  as_probable_just: ["just as probable", "1순위 번역과 확률이 같음"],
   as_probable_title: ["How probable the model holds it, beside the translation above. Its score, the logarithm of the probability over a length penalty, is {score}.",
     "모델이 계산한 확률을 1순위 번역과 비교한 값입니다. 점수(확률의 로그를 길이 페널티로 나눈 값)는 {score}입니다."],
   smoothing: ["While it learned, this run was told to leave {share} to other words even where it is certain (label smoothing). So a value around {least} or a little above is as sure as it gets.",
