@@ -2,7 +2,7 @@
 
 import type { ClassifyRequest, LabelledFile, LabelledText, LabelledWord, Seen as SeenFile } from "$openapi";
 import { send, type Question } from "../files/ask_file.svelte";
-import { call, post, type With } from "../page/api.svelte";
+import { call, post, type With } from "../page/api";
 import type { Panel } from "../figures/figures";
 import type { Ink } from "../drawing/coloured_words";
 

@@ -4,7 +4,7 @@ import { both } from "../page/texts";
 
 export const texts = both({
   tab: ["Classify", "분류"],
-  about: ["Here a run gives your text one of the labels that it was trained on, and shows which words speak for it.",
+  about: ["Labels your text, and shows which words speak for the label.",
     "학습된 모델이 글에 레이블을 붙이고, 어느 단어가 그 레이블에 유리한지 보여 줍니다."],
   classify_text: ["Text to label", "분류할 글"],
   classify_hint: ["Type or paste a text…", "글을 입력하거나 붙여 넣으세요…"],
@@ -15,7 +15,7 @@ export const texts = both({
   classify_all: ["All labels", "모든 레이블"],
   classify_first: ["The {count} most probable labels", "확률이 가장 높은 레이블 {count}개"],
   classify_cut: ["The text is longer than what the model reads at once: what is grey was not read.", "글이 모델이 한 번에 읽는 길이보다 깁니다. 회색 부분은 읽지 않았습니다."],
-  classify_sure_title: ["What does the figure say?", "이 숫자는 무엇을 뜻하나요?"],
+  classify_sure_title: ["What does this number say?", "이 숫자는 무엇을 뜻하나요?"],
   classify_sure_1: ["The model spreads its belief over the labels that it was trained on, also where none of them fits. A low figure says so; a high one promises nothing about text unlike that of the training.",
     "모델은 학습한 레이블에만 확률을 나누어 주며, 알맞은 레이블이 없어도 그렇게 합니다. 숫자가 낮으면 확신이 없다는 뜻이지만, 학습 데이터와 다른 글에서는 숫자가 높아도 믿을 수 없습니다."],
   why_title: ["What the words have to do with it", "단어와 레이블의 관계"],

@@ -2,7 +2,7 @@
 
 import type { FigureAnswer, FigureEntry, FigureRequest } from "$openapi";
 import type { ChartData } from "../run/curves";
-import { call, post } from "../page/api.svelte";
+import { call, post } from "../page/api";
 import { fromFloats } from "../drawing/numbers";
 
 export interface PackedFloats {

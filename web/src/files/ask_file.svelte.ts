@@ -2,7 +2,7 @@
 
 import type { RunInfo } from "$openapi";
 import { Ask } from "../page/ask.svelte";
-import { call, type ApiError } from "../page/api.svelte";
+import { call, type ApiError } from "../page/api";
 
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
 

@@ -2,7 +2,7 @@
 
 import type { ContinuationsAnswer, ContinuationsRequest, Surprise, SurpriseRequest, TextWord, WriteAnswer, WriteRequest } from "$openapi";
 import type { Ink } from "../drawing/coloured_words";
-import { call, events, post } from "../page/api.svelte";
+import { call, events, post } from "../page/api";
 
 export type Ending = WriteAnswer["ending"];
 

@@ -1,12 +1,12 @@
 // What is looked at, and how: the state behind the tab Look.
 
 import type { Choice, Head, WordAnswer } from "$openapi";
-import { ApiError } from "../page/api.svelte";
+import { ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 import { preferences } from "../page/preferences.svelte";
 import { look, Looking, MOST_PIECES, type Part, type Side, type Spot, type Units } from "./look";
-import { clearest, widest } from "./look_choice";
+import { clearest, surest, widest } from "./look_choice";
 import { OpenedState } from "./opened.svelte";
 import type { LookPlace } from "./look_place";
 import type { Grid } from "../drawing/numbers";
@@ -376,7 +376,7 @@ export class AskLook extends Ask {
     const layers = now.layers(this.part);
     if ((isNew && !asked?.at) || this.layer >= layers) {
       this.layer = clearest(now, this.part);
-      this.head = null;
+      this.head = surest(now, this.part, this.layer);
     }
     if (this.head !== null && this.head >= now.heads(this.part)) this.head = null;
     const place = this.selected;

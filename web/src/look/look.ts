@@ -12,7 +12,7 @@ import type {
   Weights,
   WordAnswer,
 } from "$openapi";
-import { call, post, type With } from "../page/api.svelte";
+import { call, post, type With } from "../page/api";
 import { bytes, fromHalves, joined, type Grid } from "../drawing/numbers";
 
 export const parts = ["encoder", "cross", "decoder"] as const;

@@ -1,7 +1,7 @@
 // What is asked of a look beyond its answer: one cell of a map opened, and what each head is good for.
 
 import type { CellAnswer } from "$openapi";
-import { ApiError } from "../page/api.svelte";
+import { ApiError } from "../page/api";
 import type { HeadsAnswer, Looking, Part, Units } from "./look";
 
 /** So little work that it is done without being asked for. */

@@ -1,7 +1,7 @@
 // The API of a masked model, typed as docs/serve.md and /docs describe it.
 
 import type { FillAnswer, FillRequest } from "$openapi";
-import { call, post } from "../page/api.svelte";
+import { call, post } from "../page/api";
 
 /** Candidates of each blank that the page shows. */
 const TOP = 8;

@@ -2,7 +2,7 @@
 
 import type { RunInfo } from "$openapi";
 import type { Given, Place } from "./address";
-import { ApiError } from "./api.svelte";
+import { ApiError } from "./api";
 
 export type AskStatus = "empty" | "waiting" | "done" | "error";
 

@@ -1,6 +1,6 @@
 // What does in a shell what the page does.
 
-import { apiKey } from "./api.svelte";
+import { apiKey } from "./api";
 
 /** A text as one word of a shell. */
 export function quoted(text: string): string {

@@ -1,7 +1,7 @@
 // What is recorded of runs, for lists of them: scores and sizes, fetched when a list is seen.
 
 import type { RunView } from "$openapi";
-import { runView } from "./api.svelte";
+import { runView } from "./api";
 import { preferences } from "./preferences.svelte";
 
 class Records {

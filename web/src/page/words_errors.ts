@@ -1,6 +1,6 @@
 // What the server says against a request, in Korean: it answers in English, with a code and the
 // values that stand in its sentence (docs/serve.md).
-import type { ApiError, Values } from "./api.svelte";
+import type { ApiError, Values } from "./api";
 import { KoreanFormat } from "./format";
 import type { TaskView } from "./view";
 

@@ -1,7 +1,7 @@
 // The API of a run that paints, typed as docs/serve.md and /docs describe it.
 
 import type { ImagesAnswer, ImagesRequest, PaintedImage, WrittenCodes } from "$openapi";
-import { call, post, type With } from "../page/api.svelte";
+import { call, post, type With } from "../page/api";
 
 export type Painted = With<ImagesAnswer, "words" | "unknown"> & { data: With<PaintedImage, "written">[] };
 

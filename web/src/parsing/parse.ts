@@ -1,7 +1,7 @@
 // The API of a run that parses, typed as docs/serve.md and /docs describe it.
 
 import type { Bracket, ParseRequest, ParsedTree } from "$openapi";
-import { call, post } from "../page/api.svelte";
+import { call, post } from "../page/api";
 
 export async function parseText(text: string, run: string, signal: AbortSignal): Promise<ParsedTree> {
   const answer = await (await call("v1/parse", post({ text, run, attention: true } satisfies ParseRequest, signal))).json();

@@ -2,7 +2,7 @@
 // are drawn.
 
 import type { TagRequest, TaggedText, TaggedWord } from "$openapi";
-import { call, post } from "../page/api.svelte";
+import { call, post } from "../page/api";
 
 /** Tags of each word that are asked for. */
 export const TOP = 6;

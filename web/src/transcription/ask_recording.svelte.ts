@@ -1,6 +1,6 @@
 // A recording that a run is asked about, and what is said in it, as it becomes known.
 
-import type { ApiError } from "../page/api.svelte";
+import type { ApiError } from "../page/api";
 import { AskFile, type Question } from "../files/ask_file.svelte";
 import type { Recorder } from "../files/recorder.svelte";
 import { later, settledOf, transcribe, type Segment } from "./transcribe";

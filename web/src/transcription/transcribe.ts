@@ -1,7 +1,7 @@
 // Transcription: a recording in, what is said in it out, and the files that are made of it.
 
 import type { TranscribedSegment, TranscribedWord } from "$openapi";
-import { toldBy } from "../page/api.svelte";
+import { toldBy } from "../page/api";
 import { send, type Question } from "../files/ask_file.svelte";
 
 /** A segment of a stream: it has its words, which OpenAPI tells of beside the segments of an answer. */

@@ -3,7 +3,7 @@
 import type { Hypothesis, TranslateRequest } from "$openapi";
 import { stream, translate, type Event } from "./translate";
 import type { Place } from "../page/address";
-import { ApiError } from "../page/api.svelte";
+import { ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 

@@ -1,7 +1,7 @@
 // Asks a run that translates, about a text or about a document.
 
 import type { Hypothesis, TranslateRequest, TranslatedFile, Translation, TranslationWarning, Word } from "$openapi";
-import { call, events, post, toldBy } from "../page/api.svelte";
+import { call, events, post, toldBy } from "../page/api";
 
 /** Characters of a text: the first, and the one behind the last; of the server in code points. */
 export type Span = [number, number];

@@ -4,7 +4,7 @@ import { both } from "../page/texts";
 
 export const texts = both({
   tab: ["Translate", "번역"],
-  about: ["Here a run translates your text as you type. Click a word to see what else could stand there.",
+  about: ["Translates your text as you type. Click a word to see what else could stand there.",
     "학습된 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다."],
   to: ["to", "번역문"],
   swap: ["Swap languages", "언어 바꾸기"],
@@ -37,7 +37,7 @@ export const texts = both({
   long_text: ["This text is long: it is translated, and nothing else is said of it.", "글이 길어서 번역만 하며, 확인이 필요한 곳과 다른 번역은 보여 주지 않습니다."],
   warnings: ["What is doubtful here", "확인이 필요한 곳"],
   warn_omitted: ["Seems to be left out: {words}", "번역에서 빠진 듯합니다: {words}"],
-  warn_omitted_title: ["The translation is as probable without these words of the source as with them: it owes them nothing.",
+  warn_omitted_title: ["The translation is as probable without these words of the source as with them.",
     "원문에서 이 단어들을 빼도 이 번역의 확률이 낮아지지 않습니다. 번역이 이 단어들을 쓰지 않은 것입니다."],
   warn_unknown: ["Never read in training: {words}", "학습 데이터에 없던 단어입니다: {words}"],
   warn_unknown_title: ["What becomes of a word that the run has never read is guesswork.", "학습 데이터에 없던 단어는 짐작해서 옮길 수밖에 없습니다."],
@@ -51,7 +51,7 @@ export const texts = both({
   warn_lost: ["A placeholder or an address is lost: {words}", "번역에서 자리표시자나 주소가 빠졌습니다: {words}"],
   warn_repeated: ["Repeats itself: {words}", "같은 말이 되풀이됩니다: {words}"],
   warn_cut_off: ["Reached its greatest length and was cut off: {sentence}", "최대 길이에 이르러 잘렸습니다: {sentence}"],
-  warn_length: ["Of an unusual length for its source: {sentence}", "원문에 비해 길이가 이례적입니다: {sentence}"],
+  warn_length: ["Much longer or shorter than usual: {sentence}", "원문에 비해 길이가 이례적입니다: {sentence}"],
   or: ["or", "또는"],
   look_inside: ["Look inside this sentence", "이 문장 들여다보기"],
   as_probable: ["{percent} as probable as the best", "1순위 번역 확률의 {percent}"],

@@ -1,6 +1,7 @@
 // Asks the server. The types of its requests and answers are those of its OpenAPI description
 // (tests/doubles/page_types.py); what is written out here and in the files that import this is not in it.
 
+import { refused } from "./refused.svelte";
 import type { ErrorBody as RefusedBody, OpenAiError, RunView, ServerInfo } from "$openapi";
 
 /** An answer with what was asked for: OpenAPI says only that it may be there. */
@@ -39,9 +40,6 @@ export class ApiError extends Error {
     return error instanceof ApiError ? error : new ApiError(0, String(error));
   }
 }
-
-/** Whether the server asked for an API key that it has not got, or did not know the one it got. */
-export const refused = $state({ key: false });
 
 const KEY = "dragoman.key";
 export const apiKey = {
