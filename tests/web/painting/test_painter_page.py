@@ -114,5 +114,5 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
     with opened(CAPTION, **look) as page:
         expect(page.locator(".patches button").first).to_be_visible()
         expect(page.locator(".hidden-yet")).to_have_count(0)
-        page.locator("summary:visible").first.click()
+        page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

@@ -159,6 +159,6 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
         expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
         page.locator('[data-bracket="0"]').focus()
         accessible_and_fits(page)
-        for summary in page.locator("summary:visible").all():
+        for summary in page.locator("main details:not(.opens) > summary:visible").all():
             summary.click()
         accessible_and_fits(page)

@@ -73,5 +73,5 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
         page.locator(".choose input").first.set_input_files(png())
         expect(page.locator(".picture")).to_be_visible()
         page.locator("input[type=checkbox]:visible").check()
-        page.locator("summary:visible").first.click()
+        page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

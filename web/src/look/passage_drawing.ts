@@ -50,8 +50,10 @@ export function marksOf(scene: Scene): Mark[] {
   if (!ink || !isShort || !one) return [...behind, ...focused];
   const curves = [...ink.weights].flatMap((weight, i) => {
     const other = places[ink.side][i];
-    return other && weight >= LEAST ? [curve(scene, [focus.side, one], [ink.side, other], weight)] : [];
+    if (!other || weight < LEAST) return [];
+    return [...(weight >= 0.2 ? leads(scene, ink.side, other) : []), curve(scene, [focus.side, one], [ink.side, other], weight)];
   });
+  curves.push(...leads(scene, focus.side, one));
   return [...behind, ...focused, ...curves];
 }
 
@@ -67,6 +69,17 @@ function inkOf(view: View, places: Place[], weights: Float32Array): Mark[] {
     const place = places[i];
     return place && weight >= 0.004 ? boxOf(view, place, { fill: css(palette.colours.accent, weight * 0.62) }) : [];
   });
+}
+
+/** From a word of an upper line down to the edge of its text, where its curve begins: thin, since it crosses others. */
+function leads({ places, views }: Scene, side: Side, place: Place): Mark[] {
+  const isSource = side === "source";
+  const ends = places[side].map((one) => (isSource ? one.top + one.height : one.top));
+  const [own, edge] = [isSource ? place.top + place.height : place.top, isSource ? Math.max(...ends) : Math.min(...ends)];
+  if (Math.abs(own - edge) < 2) return [];
+  const { x, y } = views[side];
+  const d = `M${x + place.left + place.width / 2} ${y + own}V${y + edge}`;
+  return [{ tag: "path", has: { d, fill: "none", stroke: css(palette.colours.accent, 0.5), "stroke-width": 1, "stroke-dasharray": "2 3" } }];
 }
 
 function curve({ places, views }: Scene, [from, one]: [Side, Place], [to, other]: [Side, Place], weight: number, strength = 1): Mark {
