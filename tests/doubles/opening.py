@@ -79,6 +79,12 @@ def told(page: Page, path: str, **asked: Any) -> Any:
     )
 
 
+def choose(page: Page, run: str) -> None:
+    """Choose another run in the page's head."""
+    page.locator("header .model summary").click()
+    page.locator("header .model button", has_text=run).first.click()
+
+
 def saved(page: Page, button: str, of: str) -> str:
     """The text of the file that a button gives, in its menu where it stands in one: an SVG stands by
     itself, without the page."""

@@ -61,7 +61,7 @@ def test_every_figure_is_drawn(opened: Open) -> None:
             if name in SLOW:
                 continue
             page.locator("nav details").evaluate_all("all => all.forEach((one) => one.open = true)")
-            page.get_by_role("link", name=words.title.korean, exact=True).first.click()
+            page.locator(f"nav a[href$='figure={name}']").click()
             expect(page.locator("article h2")).to_have_text(plain(words.title.korean))
             shown(page)
             if name in OF_FILES:
@@ -125,7 +125,7 @@ def test_the_list_of_figures_is_the_server_s(opened: Open) -> None:
         expect(page.locator("nav summary")).to_have_text(["Attention", "Cost, training, decoding", "Not of this run"])
         expect(groups.first.locator("a")).to_have_text([captions()["timeline"].title.english])
         expect(page.get_by_label("Sentence")).to_have_count(0)
-        page.get_by_role("link", name=captions()["scale"].title.english).first.click()
+        page.locator("nav a[href$='figure=scale']").click()
         shown(page)
         expect(page.get_by_label("Sentence")).to_have_count(1)
         expect(page.locator(".encodings")).to_have_count(0)
