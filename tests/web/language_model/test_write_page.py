@@ -236,7 +236,7 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
         accessible(page)
         page.locator("textarea").fill(BEGIN)
         expect(page.locator("p.text")).to_have_attribute("data-status", "read")
-        page.locator(".go").click()
+        page.get_by_role("button", name=re.compile("Write on|이어 쓰기")).click()
         written(page)
         page.locator(".word").nth(1).click()
         expect(page.locator(".continuations li").first).to_be_visible()
