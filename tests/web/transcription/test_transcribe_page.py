@@ -93,7 +93,7 @@ def test_what_is_heard_is_looked_into_and_hidden(opened: Open, tmp_path: Path) -
         expect(tokens.first).to_be_visible()
         expect(page.locator(".looked")).to_have_count(0)
         tokens.first.click()
-        shares = page.locator(".looked i")
+        shares = page.locator(".patches i")
         assert min(float(one.evaluate("e => e.style.opacity")) for one in shares.all()) == 0
         page.get_by_label("What if a part is hidden?").locator("visible=true").check()
         before = picture.get_attribute("src") or ""
