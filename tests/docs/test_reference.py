@@ -152,7 +152,7 @@ def test_every_variable_of_the_page_is_looked_up() -> None:
 
 VIEWS = {"translate": "Translate", "write": "Write", "classify": "Classify", "fill": "Fill in",
          "parse": "Parse", "tag": "Tag", "label": "Label", "transcribe": "Transcribe",
-         "boxes": "Boxes", "lines": "Text in a picture", "paint": "Paint", "look": "Look",
+         "boxes": "Boxes", "lines": "Text in a picture", "paint": "Paint", "lesson": "How it works", "look": "Look",
          "lesson": "Lesson", "figures": "Figures", "run": "Run"}  # fmt: skip
 
 

@@ -79,8 +79,20 @@ def told(page: Page, path: str, **asked: Any) -> Any:
     )
 
 
+def choose(page: Page, run: str) -> None:
+    """Choose another run in the page's head."""
+    page.locator("header .model summary").click()
+    page.locator("header .model button", has_text=run).first.click()
+
+
 def saved(page: Page, button: str, of: str) -> str:
-    """The text of the file that a button gives: an SVG stands by itself, without the page."""
+    """The text of the file that a button gives, in its menu where it stands in one: an SVG stands by
+    itself, without the page."""
+    menus = page.locator("details.saves").filter(
+        has=page.locator(f"summary[aria-label*={json.dumps(of, ensure_ascii=False)}]")
+    )
+    if menus.count():
+        menus.first.evaluate("one => { one.open = true; }")
     with page.expect_download() as download:
         page.get_by_role("button", name=f"{button}: {of}").first.click()
     content = download.value.path().read_text(encoding="utf-8")

@@ -49,7 +49,7 @@ def test_a_verb_says_what_the_view_shows(
 ) -> None:
     with opened_kinds(PLACES[view]) as page:
         if view == "run":  # a run of random weights has no curves, and was measured by nobody
-            expect(page.locator(".head h1")).to_be_visible()
+            expect(page.locator(".head h2")).to_be_visible()
         else:
             go(page, view)
         request, verb = commands(page)

@@ -33,7 +33,10 @@ def commands(page: Page) -> list[str]:
 def test_every_view_says_what_it_does_and_what_to_begin_with(opened: Open) -> None:
     with opened() as page:
         line = page.locator(".does:visible")
-        expect(line).to_contain_text("dragoman trains Transformers")
+        expect(line).to_contain_text("Translates your text")
+        expect(page.locator("footer")).to_contain_text("dragoman trains Transformers")
+        expect(page.locator("textarea")).to_have_value(TIRED)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
         examples = page.locator(".examples:visible button")
         expect(examples.nth(0)).to_have_text(TIRED)
         expect(examples.nth(1)).to_have_text(WIDE)

@@ -75,7 +75,7 @@ def test_a_text_as_long_as_the_field_takes_is_translated(opened_kinds: Open) -> 
         assert most == page.evaluate("fetch('v1/info').then(r => r.json()).then(i => i.characters)")
         text = (sentence * (most // len(sentence) + 1))[: most - 1] + "."
         field.fill(text)
-        panel = page.locator("#panel-translate")
+        panel = page.locator("#panel-use")
         expect(panel.get_by_text("This text is long")).to_be_visible()
         expect(panel.locator("[data-status=done]")).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
@@ -96,8 +96,8 @@ def test_a_link_to_a_run_that_is_not_here_says_so(opened_kinds: Open, language: 
         assert page.evaluate("location.hash") == link, "it can be sent on, and opened elsewhere"
         assert not [url for url in asked if url.endswith("/translate")]
         alert.get_by_role("button").click()
-        expect(page.locator("#panel-translate [data-status=done]")).to_be_visible()
-        expect(page.locator("#panel-translate textarea")).to_have_value(OTHER)
+        expect(page.locator("#panel-use [data-status=done]")).to_be_visible()
+        expect(page.locator("#panel-use textarea")).to_have_value(OTHER)
         expect(alert).to_have_count(0)
 
 
@@ -105,4 +105,4 @@ def test_from_a_run_that_is_not_here_one_goes_on_to_another_view(opened_kinds: O
     with opened_kinds("#look?run=gone&text=the%20dog") as page:
         expect(page.get_by_role("alert")).to_be_visible()
         page.get_by_role("tab", name="Run").click()
-        expect(page.locator("#panel-run h1")).to_have_text("translator")
+        expect(page.locator("#panel-run .head h2")).to_have_text("translator")

@@ -101,7 +101,9 @@ def test_other_translations(opened: Open) -> None:
             write(page, text)
             if shares.count():
                 break
-        expect(shares.first).to_have_text(re.compile(r"^(> |< )?\d+\s% as probable$"))
+        expect(shares.first).to_have_text(
+            re.compile(r"^(just as probable|(> |< )?\d+\s% as probable as the best)$")
+        )
         other = page.locator("section li button").first
         text = other.inner_text()
         assert text
@@ -142,13 +144,19 @@ def test_a_run_has_examples_and_says_what_it_knows(opened: Open) -> None:
         example.click()
         expect(page.locator("textarea")).to_have_value(text)
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        expect(example).to_have_attribute("aria-pressed", "true")
+        page.locator("textarea").fill("The dog sleeps.")
         expect(page.locator(".examples")).to_have_count(0)
+        page.locator("textarea").fill(text)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
         page.get_by_text("What does this run know?").click()
         expect(
             page.get_by_text(re.compile("pairs of sentences with .* different words"))
         ).to_be_visible()
         page.locator("a.inside").click()
-        expect(page.get_by_role("tab", name="Look")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab", name="How it works")).to_have_attribute(
+            "aria-selected", "true"
+        )
         expect(page.locator(".passage")).to_contain_text(text.split()[1])
 
 
@@ -166,9 +174,9 @@ def test_by_keyboard_alone(opened: Open) -> None:
         expect(page.locator(".continuations li button").first).to_be_focused()
         page.keyboard.press("Escape")
         expect(page.locator('[data-spot="0-1"]')).to_be_focused()
-        page.get_by_role("tab", name="Translate").focus()
+        page.get_by_role("tab", name="Use").focus()
         page.keyboard.press("ArrowRight")
-        expect(page.get_by_role("tab", name="Look")).to_be_focused()
+        expect(page.get_by_role("tab", name="How it works")).to_be_focused()
         page.keyboard.press("End")
         expect(page.get_by_role("tab", name="Run")).to_be_focused()
         expect(page.get_by_role("heading", name="Recipe")).to_be_visible()
@@ -198,8 +206,8 @@ def test_a_long_text_outlives_a_reload_but_goes_into_no_link(opened: Open) -> No
     text = "We see the dog. " * 150
     with opened() as page:
         write(page, text)
-        page.get_by_role("tab", name="Figures").click()
-        page.get_by_role("tab", name="Translate").click()
+        page.get_by_role("tab", name="How it works").click()
+        page.get_by_role("tab", name="Use").click()
         page.get_by_role("button", name="Link").click()
         expect(page.get_by_text("too long for an address")).to_be_visible()
         assert "dog" not in page.url and "run=demo" in page.url
@@ -239,16 +247,16 @@ def test_an_error_is_shown_and_mended(opened: Open) -> None:
 
 @in_every_look
 def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
-    run, translate = {"en": ("Run", "Translate"), "ko": ("학습 기록", "번역")}[look["language"]]
+    run, use = {"en": ("Run", "Use"), "ko": ("학습 기록", "써 보기")}[look["language"]]
     with opened(**look) as page:
-        expect(page.get_by_role("tab", name=translate)).to_be_visible()
+        expect(page.get_by_role("tab", name=use)).to_be_visible()
         write(page, TWO)
         accessible(page)
         page.locator(".word").nth(2).click()
         expect(page.locator(".continuations li").first).to_be_visible()
         accessible(page)
         page.keyboard.press("Escape")
-        for summary in page.locator("summary:visible").all():
+        for summary in page.locator("main details:not(.opens) > summary:visible").all():
             summary.click()
         accessible(page)
         page.get_by_role("tab", name=run).click()
@@ -334,7 +342,7 @@ def test_two_runs_are_compared(opened: Open) -> None:
         page.route("**/v1/runs/other", other)
         page.reload()
         page.get_by_role("tab", name="Run").click()
-        page.get_by_label("Beside").select_option("other")
+        page.get_by_label("Beside: other").check()
         expect(page.get_by_text("other: 12.3")).to_be_visible()
         loss = page.locator("figure", has_text="Loss").first
         expect(loss.locator("path")).to_have_count(4)
@@ -349,9 +357,9 @@ def test_two_runs_are_compared(opened: Open) -> None:
 def test_colours_and_language_are_kept(opened: Open) -> None:
     with opened() as page:
         page.get_by_label("Language of this page").select_option("ko")
-        expect(page.get_by_role("tab", name="번역")).to_be_visible()
+        expect(page.get_by_role("tab", name="써 보기")).to_be_visible()
         page.get_by_label("색상").select_option("dark")
         page.reload()
-        expect(page.get_by_role("tab", name="번역")).to_be_visible()
+        expect(page.get_by_role("tab", name="써 보기")).to_be_visible()
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         assert page.evaluate("document.documentElement.lang") == "ko"

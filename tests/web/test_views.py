@@ -32,6 +32,8 @@ def test_only_the_table_of_views_names_a_task() -> None:
     for path in [*SOURCE.rglob("*.ts"), *SOURCE.rglob("*.svelte")]:
         home = path.relative_to(SOURCE).parts[0]
         for other in imported(path):
+            if SOURCE not in other.parents:  # the guide, from docs/
+                continue
             place = other.relative_to(SOURCE).parts[0]
             assert place not in TASKS or place == home or path == TABLE, f"{path} imports {other}"
 

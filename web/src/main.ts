@@ -1,6 +1,5 @@
 import { mount } from "svelte";
 import App from "./App.svelte";
-import "./panes.css";
 import "./style.css";
 
 const target = document.getElementById("app");

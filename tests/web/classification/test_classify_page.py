@@ -28,8 +28,8 @@ def label(page: Page, text: str) -> None:
 
 def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
     with opened() as page:
-        expect(page.get_by_role("tab")).to_have_text(["Classify", "Look", "Figures", "Run"])
-        expect(page.get_by_role("tab", name="Classify")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
+        expect(page.get_by_role("tab", name="Use")).to_have_attribute("aria-selected", "true")
         label(page, TEXT)
         found = told(page, "v1/classify", text=TEXT, why=True)["texts"][0]
         expect(page.locator("p.text")).to_have_text(found["label"])
@@ -47,7 +47,7 @@ def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
             (one["name"], one["probability"]) for one in found["labels"]
         ]
         picture = ElementTree.fromstring(saved(page, "Picture (SVG)", "All labels"))
-        drawn = [float(bar.attrib["width"]) for bar in picture.findall(f"{SVG}rect")[1:]]
+        drawn = [float(bar.attrib["width"]) for bar in [*picture.iter(f"{SVG}rect")][1:]]
         wanted = [one["probability"] / found["labels"][0]["probability"] for one in found["labels"]]
         assert [width / drawn[0] for width in drawn] == pytest.approx(wanted, abs=0.01)
         words = page.locator(".words .word")
@@ -126,7 +126,9 @@ def test_it_is_looked_into(opened: Open) -> None:
     with opened() as page:
         label(page, TEXT)
         page.get_by_role("button", name="Look").click()
-        expect(page.get_by_role("tab", name="Look")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab", name="How it works")).to_have_attribute(
+            "aria-selected", "true"
+        )
         words = page.locator(".passage .source .w")
         expect(words).to_have_text([*TEXT.split(), "</s>"])
         expect(page.locator(".passage .target")).to_have_count(0)
@@ -136,12 +138,12 @@ def test_it_is_looked_into(opened: Open) -> None:
         expect(page.get_by_role("radio")).to_have_count(layers * (heads + 1))
         chosen = page.locator('.passage [aria-pressed="true"]')  # one that looked at many
         expect(chosen).to_have_count(1)
-        expect(page.locator("#panel-look p.told")).to_contain_text("looked at:")
+        expect(page.locator("#panel-how p.told")).to_contain_text("looked at:")
         chosen.click()  # the page chose it: the first click keeps it, the second lets go
         chosen.click()
         expect(chosen).to_have_count(0)
         words.nth(1).click()
-        expect(page.locator("#panel-look p.told")).to_contain_text("“dog” looked at:")
+        expect(page.locator("#panel-how p.told")).to_contain_text("“dog” looked at:")
         page.get_by_role("button", name="Hide this word").click()
         expect(page.locator(".both .new")).to_be_visible()
         expect(page.get_by_text("the model finds what it said at first")).to_be_visible()
@@ -153,5 +155,5 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
     with opened(**look) as page:
         page.locator("textarea").fill(TEXT)
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
-        page.locator("details.both summary").click()
+        page.locator("section details:not(.saves) > summary").first.click()
         accessible_and_fits(page)

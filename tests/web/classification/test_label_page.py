@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, opening
+from opening import Open, accessible_and_fits, choose, in_every_look, opening
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Request, expect
 from row_files import RATE, tone, write_wav
@@ -80,7 +80,7 @@ def draw(page: Page, *points: tuple[float, float]) -> None:
 
 def test_a_picture_is_chosen(opened: Open) -> None:
     with opened("#label?run=bars") as page:
-        expect(page.get_by_role("tab")).to_have_text(["Label", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         page.get_by_label("Choose a file").set_input_files(png())
         answered(page, "1")
         rows = page.get_by_role("list", name="All labels").get_by_role("listitem")
@@ -167,7 +167,7 @@ DROP = """([data, kind]) => {
   const given = kind === "paste" ? {clipboardData: moved} : {dataTransfer: moved};
   const event = kind === "paste" ? new ClipboardEvent(kind, {...given, bubbles: true})
     : new DragEvent(kind, {...given, bubbles: true, cancelable: true});
-  (kind === "paste" ? window : document.querySelector("#panel-label .give")).dispatchEvent(event);
+  (kind === "paste" ? window : document.querySelector("#panel-use .give")).dispatchEvent(event);
 }"""
 
 
@@ -291,13 +291,13 @@ def test_a_run_of_another_kind_is_chosen(opened: Open, tmp_path: Path) -> None:
         reading = page.get_by_label("How it reads the picture, step by step")
         reading.check()
         expect(page.get_by_role("group", name="step by step")).to_be_visible()
-        page.locator(".above:visible select").select_option("tones")
+        choose(page, "tones")
         samples = tone(1800, 0.3, until=300)
         page.get_by_label("Choose a file").set_input_files(
             write_wav(tmp_path / "falling.wav", samples, RATE)
         )
         answered(page, "falling")
-        page.locator(".above:visible select").select_option("bars")
+        choose(page, "bars")
         page.get_by_label("Choose a file").set_input_files(png())
         answered(page, "1")
         expect(reading).not_to_be_checked()
@@ -334,6 +334,6 @@ def test_accessible_and_within_the_window(
         page.locator("input[type=file]:visible, .choose input").first.set_input_files(given)
         answered(page)
         if run == "bars":
-            page.locator(".target .set input").first.check()
-        page.locator("summary:visible").first.click()
+            page.locator("section.seen .set input").first.check()
+        page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

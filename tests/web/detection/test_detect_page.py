@@ -41,7 +41,7 @@ DROP = """([data, kind]) => {
   const given = kind === "paste" ? {clipboardData: moved} : {dataTransfer: moved};
   const event = kind === "paste" ? new ClipboardEvent(kind, {...given, bubbles: true})
     : new DragEvent(kind, {...given, bubbles: true, cancelable: true});
-  (kind === "paste" ? window : document.querySelector("#panel-boxes .give")).dispatchEvent(event);
+  (kind === "paste" ? window : document.querySelector("#panel-use .give")).dispatchEvent(event);
 }"""
 
 
@@ -125,9 +125,9 @@ def test_a_picture_is_dropped_or_pasted(opened: Open, kind: str) -> None:
 
 def test_its_tab_is_called_by_what_it_shows(opened: Open) -> None:
     with opened("#boxes") as page:
-        expect(page.get_by_role("tab")).to_have_text(["Boxes", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
     with opened("#boxes", language="ko") as page:
-        expect(page.get_by_role("tab", name="상자")).to_be_visible()
+        expect(page.get_by_role("tab", name="써 보기")).to_be_visible()
         expect(page.get_by_text("최저 점수")).to_be_visible()
 
 
@@ -137,5 +137,5 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
         page.locator("input[type=file]:visible, .choose input").first.set_input_files(png())
         expect(page.locator(".picture")).to_be_visible()
         page.locator("input[type=range]:visible").fill("0.05")
-        page.locator("summary:visible").first.click()
+        page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

@@ -22,7 +22,7 @@ def fill(page: Page, text: str) -> None:
 
 def test_candidates_are_those_of_the_api_and_a_click_asks_the_others_again(opened: Open) -> None:
     with opened() as page:
-        expect(page.get_by_role("tab")).to_have_text(["Fill in", "Look", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         fill(page, TEXT)
         found = told(page, "v1/fill", text=TEXT, top=8)
         shown = [one["chosen"] for one in found["blanks"]]
@@ -183,7 +183,7 @@ def test_what_a_blank_looks_at_is_shown(opened: Open) -> None:
         words = page.locator(".passage .source .w")
         expect(words).to_have_text(["The", "<mask>", "eats", "the", "<mask>", ".", "</s>"])
         expect(words.nth(1)).to_have_attribute("aria-pressed", "true")  # the first blank
-        expect(page.locator("#panel-look p.told")).to_contain_text("“<mask>” looked at:")
+        expect(page.locator("#panel-how p.told")).to_contain_text("“<mask>” looked at:")
         seen = told(page, "v1/look", text=TEXT)
         expect(page.locator(".says")).to_contain_text(seen["best"]["text"])
         heads = page.get_by_role("group", name=re.compile("All heads, Encoder"))

@@ -106,7 +106,7 @@ def test_an_unknown_word_is_told(opened: Open) -> None:
 
 def test_its_tab_is_called_by_what_it_does(opened: Open) -> None:
     with opened("#paint", language="ko") as page:
-        expect(page.get_by_role("tab")).to_have_text(["이미지 그리기", "그림", "학습 기록"])
+        expect(page.get_by_role("tab")).to_have_text(["써 보기", "작동 원리", "학습 기록"])
 
 
 @in_every_look
@@ -114,5 +114,5 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
     with opened(CAPTION, **look) as page:
         expect(page.locator(".patches button").first).to_be_visible()
         expect(page.locator(".hidden-yet")).to_have_count(0)
-        page.locator("summary:visible").first.click()
+        page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

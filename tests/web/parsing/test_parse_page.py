@@ -27,7 +27,7 @@ def parse(page: Page, text: str) -> None:
 
 def test_the_tree_is_that_of_the_api_and_brackets_stand_above_what_they_hold(opened: Open) -> None:
     with opened() as page:
-        expect(page.get_by_role("tab")).to_have_text(["Parse", "Look", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         parse(page, TEXT)
         tree = told(page, "v1/parse", text=TEXT, attention=True)["sentences"][0]["trees"][0]
         words = page.locator("svg text.word")
@@ -135,7 +135,7 @@ def test_every_symbol_of_the_tree_is_looked_into(opened: Open) -> None:
         chosen.click()
         expect(chosen).to_have_count(0)
         symbols.nth(1).click()
-        expect(page.locator("#panel-look p.told")).to_contain_text(
+        expect(page.locator("#panel-how p.told")).to_contain_text(
             f"To choose “{shown[1]}” the model"
         )
         way = page.locator("section", has_text="The way through")
@@ -159,6 +159,6 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
         expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
         page.locator('[data-bracket="0"]').focus()
         accessible_and_fits(page)
-        for summary in page.locator("summary:visible").all():
+        for summary in page.locator("main details:not(.opens) > summary:visible").all():
             summary.click()
         accessible_and_fits(page)

@@ -61,7 +61,7 @@ def test_a_recording_is_transcribed_and_saved_as_captions(
     wanted = Transcriber(Run.open(runs[0]))(long, words=True)
     assert len(wanted.segments) == 3
     with opened("#transcribe?run=tones") as page:
-        expect(page.get_by_role("tab")).to_have_text(["Transcribe", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         give(page, long)
         answered(page)
         expect(page.locator(".part p:visible")).to_have_text(
@@ -93,7 +93,7 @@ def test_what_is_heard_is_looked_into_and_hidden(opened: Open, tmp_path: Path) -
         expect(tokens.first).to_be_visible()
         expect(page.locator(".looked")).to_have_count(0)
         tokens.first.click()
-        shares = page.locator(".looked i")
+        shares = page.locator(".patches i")
         assert min(float(one.evaluate("e => e.style.opacity")) for one in shares.all()) == 0
         page.get_by_label("What if a part is hidden?").locator("visible=true").check()
         before = picture.get_attribute("src") or ""
@@ -145,7 +145,7 @@ DROP = """([data, kind]) => {
   const given = kind === "paste" ? {clipboardData: moved} : {dataTransfer: moved};
   const event = kind === "paste" ? new ClipboardEvent(kind, {...given, bubbles: true})
     : new DragEvent(kind, {...given, bubbles: true, cancelable: true});
-  (kind === "paste" ? window : document.querySelector("#panel-transcribe .give"))
+  (kind === "paste" ? window : document.querySelector("#panel-use .give"))
     .dispatchEvent(event);
 }"""
 
@@ -269,5 +269,5 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any], lo
         accessible_and_fits(page)
         page.locator(".choose input").locator("visible=true").first.set_input_files(long)
         answered(page)
-        page.locator("summary:visible").first.click()
+        page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

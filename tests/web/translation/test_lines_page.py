@@ -38,7 +38,7 @@ def png() -> dict[str, Any]:
 
 def test_what_is_written_lies_over_the_picture_and_below_it(opened: Open) -> None:
     with opened("#lines") as page:
-        expect(page.get_by_role("tab")).to_have_text(["Text in a picture", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
         with page.expect_response(re.compile("v1/translate/pictures")) as response:
             page.get_by_label("Choose a file").set_input_files(png())
         (found,) = response.value.json()["files"]
@@ -62,7 +62,7 @@ def test_what_is_written_lies_over_the_picture_and_below_it(opened: Open) -> Non
         expect(page.locator(".patches i")).to_have_count(len(found["seen"]["tokens"][-1]["looked"]))
         file = {"name": "a.png", "mimeType": "image/png", "buffer": b"nothing"}
     with opened("#lines", refused="400", language="ko") as page:
-        expect(page.get_by_role("tab", name="이미지 속 글")).to_be_visible()
+        expect(page.get_by_role("tab", name="써 보기")).to_be_visible()
         page.get_by_label("파일 고르기").set_input_files(file)
         expect(page.get_by_role("alert")).to_contain_text("a.png")
 
@@ -73,5 +73,5 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
         page.locator(".choose input").first.set_input_files(png())
         expect(page.locator(".picture")).to_be_visible()
         page.locator("input[type=checkbox]:visible").check()
-        page.locator("summary:visible").first.click()
+        page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

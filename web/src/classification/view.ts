@@ -1,7 +1,6 @@
 import { readTexts } from "../look/words_read";
 import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
-import Classify from "./Classify.svelte";
 import { classifyText } from "./classify";
 import { texts } from "./words";
 
@@ -11,6 +10,6 @@ export const classify = view({
   only: ({ reads }) => reads === "text",
   texts,
   look: { texts: readTexts },
-  Shown: Classify,
+  load: () => import("./Classify.svelte"),
   asked: new AskText("classify", classifyText),
 });

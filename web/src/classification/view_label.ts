@@ -1,7 +1,6 @@
 import { AskFile } from "../files/ask_file.svelte";
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
-import Label from "./Label.svelte";
 import { labelFile } from "./classify";
 import { texts } from "./words_label";
 
@@ -11,6 +10,6 @@ export const label = view({
   only: ({ reads }) => reads !== "text",
   texts,
   look: { texts: readTexts },
-  Shown: Label,
+  load: () => import("./Label.svelte"),
   asked: new AskFile("label", labelFile),
 });

@@ -1,7 +1,6 @@
 import { AskFile } from "../files/ask_file.svelte";
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
-import Detect from "./Detect.svelte";
 import { detect } from "./detect";
 import { texts } from "./words";
 
@@ -10,6 +9,6 @@ export const boxes = view({
   task: { name: "detection", verb: "detect", korean: "상자 찾기" },
   texts,
   look: { texts: readTexts },
-  Shown: Detect,
+  load: () => import("./Detect.svelte"),
   asked: new AskFile("boxes", detect),
 });

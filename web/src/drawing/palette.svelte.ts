@@ -4,9 +4,11 @@ import { preferences } from "../page/preferences.svelte";
 
 export type Rgb = readonly [number, number, number];
 
-function parse(value: string): Rgb {
-  const given = value.trim().replace("#", "");
+/** A colour as it is written for the light and the dark page: light-dark(#fcfbf8, #15171b). */
+function parse(value: string, isDark: boolean): Rgb {
+  const both = value.match(/#[\da-f]+/gi) ?? [];
   // The build writes #ffffff as #fff.
+  const given = (both[isDark ? both.length - 1 : 0] ?? "#000").slice(1);
   const hex = given.length === 3 ? [...given].map((digit) => digit + digit).join("") : given;
   return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16)) as unknown as Rgb;
 }
@@ -26,9 +28,9 @@ class Palette {
     // App.svelte puts both on the page in an effect of its own: set them here first.
     document.documentElement.dataset.theme = theme;
     document.documentElement.lang = language;
-    void this.#dark;
+    const isDark = theme === "auto" ? this.#dark : theme === "dark";
     const style = getComputedStyle(document.documentElement);
-    const of = (name: string): Rgb => parse(style.getPropertyValue(`--${name}`));
+    const of = (name: string): Rgb => parse(style.getPropertyValue(`--${name}`), isDark);
     return {
       paper: of("paper"),
       raised: of("raised"),
@@ -38,7 +40,7 @@ class Palette {
       rule: of("rule"),
       accent: of("accent"),
       doubt: of("doubt"),
-      series: [of("series-0"), of("series-1"), of("series-2"), of("series-3"), of("series-4"), of("series-5"), of("series-6"), of("series-7")] as const,
+      series: [0, 1, 2, 3, 4, 5, 6, 7].map((n) => of(`series-${n}`)) as unknown as readonly [Rgb, Rgb, Rgb, Rgb, Rgb, Rgb, Rgb, Rgb],
       font: style.getPropertyValue("--font"),
     };
   });

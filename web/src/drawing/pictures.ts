@@ -1,7 +1,7 @@
-// Pictures and their numbers as files: what is drawn as SVG is taken as it is seen, and what is
-// drawn on canvas is drawn once more, so that it stays sharp at any size.
+// Pictures and their numbers as files: a part of the page is taken as it is seen, and a matrix or a search is drawn
+// once more, since of a large one only a part is seen.
 
-import type { Marks, Size } from "../look/beam_drawing";
+import { pathOf, type Marks, type Size } from "../look/beam_drawing";
 import { depth } from "./cells";
 import type { Curve } from "../run/curves";
 import type { Grid } from "./numbers";
@@ -44,14 +44,8 @@ export function gridCsv(grid: Grid, rows: readonly string[], columns: readonly s
   return csv([["", ...columns], ...lines]);
 }
 
-/** What the page says beside a drawing: what it is called, and which line is what. */
-export interface Heading {
-  title: string;
-  lines: readonly { name: string; colour: string; dashes: string }[];
-}
-
-/** What is drawn, as a file that looks the same without the page. */
-export function drawnSvg(drawing: SVGSVGElement, heading?: Heading): string {
+/** An SVG of the page with what its style sheets say of it. */
+function styled(drawing: SVGSVGElement): SVGSVGElement {
   const made = drawing.cloneNode(true) as SVGSVGElement;
   const [theirs, ours] = [drawing, made].map((one) => [one, ...one.querySelectorAll("*")]);
   ours?.forEach((element, i) => {
@@ -59,48 +53,76 @@ export function drawnSvg(drawing: SVGSVGElement, heading?: Heading): string {
     for (const name of [...OF_PAGE, ...[...element.attributes].map((one) => one.name).filter((one) => one.startsWith("data-"))]) element.removeAttribute(name);
     for (const name of STYLED) {
       const value = style.getPropertyValue(name);
-      if (value && value !== "none") element.setAttribute(name, value);
+      if (value && value !== "none") element.setAttribute(name, value.replace(/px$/, ""));
       else if (name === "fill") element.setAttribute(name, "none");
     }
   });
-  const above = heading ? headed(heading, drawing) : { marks: [], height: 0 };
-  const [width, height] = [drawing.width.baseVal.value, drawing.height.baseVal.value + above.height];
-  const [top, whole] = [-above.height, { x: 0, width, height }];
-  made.setAttribute("viewBox", `0 ${top} ${width} ${height}`);
-  made.setAttribute("height", String(height));
-  made.insertBefore(shape("rect", { ...whole, y: top, fill: css(palette.colours.raised) }), made.firstChild);
-  made.append(...above.marks);
-  return new XMLSerializer().serializeToString(made);
+  return made;
 }
 
-const [HEAD, SAMPLE] = [20, 26];
+/** What of a part of the page is not in a file of it. */
+const UNSEEN = ".hidden, .saves, [data-unsaved], details:not([open]) > :not(summary)";
+let pixel: CanvasRenderingContext2D | null = null;
 
-/** Rows above a drawing, from its upper edge upwards: the title, and under it the names of the lines. */
-function headed({ title, lines }: Heading, drawing: SVGSVGElement): { marks: SVGElement[]; height: number } {
-  const { ink, font } = palette.colours;
-  const most = drawing.width.baseVal.value - 10;
-  let [x, row] = [10, 1];
-  const places = lines.map(({ name }) => {
-    const needed = SAMPLE + 6 + name.length * LETTER + 14;
-    if (x > 10 && x + needed > most) [x, row] = [10, row + 1];
-    const place = { x, row };
-    x += needed;
-    return place;
-  });
-  const rows = lines.length ? row + 1 : 1;
-  const height = rows * HEAD + 8;
-  const y = (at: number): number => -height + (at + 1) * HEAD - 4;
-  const style = { "font-size": LETTERS, "font-family": font, fill: css(ink), "text-anchor": "start" };
-  const marks = [text(title, { ...style, x: 10, y: y(0), "font-weight": 600 })];
-  lines.forEach(({ name, colour, dashes }, i) => {
-    const { x = 10, row = 1 } = places[i] ?? {};
-    const stroke = /^var\((.*)\)$/.exec(colour)?.[1];
-    const drawn = stroke ? getComputedStyle(drawing).getPropertyValue(stroke).trim() : colour;
-    const sample = { x1: x, x2: x + SAMPLE, y1: y(row) - 4, y2: y(row) - 4, stroke: drawn, "stroke-width": 2 };
-    marks.push(shape("line", dashes ? { ...sample, "stroke-dasharray": dashes } : sample));
-    marks.push(text(name, { ...style, x: x + SAMPLE + 6, y: y(row) }));
-  });
-  return { marks, height };
+/** A colour that style sheets have made, as files have it, and how much of it there is. */
+function inkOf(colour: string): { fill: string; "fill-opacity": number } {
+  pixel ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  if (!pixel) return { fill: colour, "fill-opacity": 1 };
+  pixel.clearRect(0, 0, 1, 1);
+  pixel.fillStyle = colour;
+  pixel.fillRect(0, 0, 1, 1);
+  const [r = 0, g = 0, b = 0, a = 0] = pixel.getImageData(0, 0, 1, 1).data;
+  return { fill: css([r, g, b]), "fill-opacity": Number((a / 255).toFixed(3)) };
+}
+
+/** A text of the page, a mark for each of its lines. */
+function lettersOf(node: Text, outer: DOMRect): SVGElement[] {
+  const style = getComputedStyle(node.parentElement as Element);
+  const look = { ...inkOf(style.color), "font-size": parseFloat(style.fontSize), "font-weight": style.fontWeight, "dominant-baseline": "central" };
+  const lines: { at: DOMRect; words: string[] }[] = [];
+  for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
+    const range = document.createRange();
+    range.setStart(node, index);
+    range.setEnd(node, index + word.length);
+    const at = range.getBoundingClientRect();
+    const last = lines.at(-1);
+    if (last && Math.abs(last.at.top - at.top) < 2) last.words.push(word);
+    else if (at.width) lines.push({ at, words: [word] });
+  }
+  return lines.map(({ at, words }) => text(words.join(" "), { x: at.left - outer.left, y: at.top - outer.top + at.height / 2, ...look }));
+}
+
+function marksOf(element: Element, outer: DOMRect): SVGElement[] {
+  const style = getComputedStyle(element);
+  if (element.matches(UNSEEN) || style.visibility === "hidden") return [];
+  const placed = (box: DOMRect): Record<string, number> => ({ x: box.left - outer.left, y: box.top - outer.top, width: box.width, height: box.height });
+  const box = placed(element.getBoundingClientRect());
+  if (element instanceof HTMLCanvasElement) {
+    return [shape("image", { ...box, href: element.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated" })];
+  }
+  if (element instanceof SVGSVGElement) {
+    const made = styled(element);
+    for (const [name, value] of Object.entries(box)) made.setAttribute(name, String(value));
+    return [made];
+  }
+  const ink = inkOf(style.backgroundColor);
+  const behind = ink["fill-opacity"] ? [...element.getClientRects()].map((one) => shape("rect", { ...placed(one), rx: parseFloat(style.borderRadius) || 0, ...ink })) : [];
+  const inside = [...element.childNodes].flatMap((node) => (node instanceof Text ? lettersOf(node, outer) : node instanceof Element ? marksOf(node, outer) : []));
+  if (style.opacity === "1") return [...behind, ...inside];
+  const faint = shape("g", { opacity: style.opacity });
+  faint.append(...behind, ...inside);
+  return [faint];
+}
+
+const HEAD = 28;
+
+/** What is seen of a part of the page under a title, as a file that looks the same without the page. */
+export function seenSvg(part: Element | undefined, title: string): string {
+  if (!part) return "";
+  const outer = part.getBoundingClientRect();
+  const group = shape("g", { transform: `translate(0 ${HEAD})` });
+  group.append(...[...part.childNodes].flatMap((node) => (node instanceof Text ? lettersOf(node, outer) : node instanceof Element ? marksOf(node, outer) : [])));
+  return saved([group], { width: part.scrollWidth || outer.width, height: outer.height + HEAD + 6 }, title);
 }
 
 /** Marks under a title, as a file. */
@@ -141,32 +163,14 @@ export function gridSvg(
   return saved(marks, { width, height }, title);
 }
 
-const BAR_ROW = 34;
-const BAR_WIDTH = 360;
-
-/** Things and how probable each is, as bars from 0 to 1; `told`: the number as it is shown. */
-export function barsSvg(bars: readonly { name: string; probability: number; told: string }[], title: string): string {
-  const width = BAR_WIDTH + 20;
-  const marks = bars.flatMap(({ name, probability, told }, i) => {
-    const y = 34 + i * BAR_ROW;
-    return [
-      text(name, { x: 10, y: y + 12 }),
-      text(told, { x: width - 10, y: y + 12, "text-anchor": "end" }),
-      shape("rect", { x: 10, y: y + 18, width: Math.max(2, probability * BAR_WIDTH), height: 4, rx: 2, fill: css(palette.colours.accent) }),
-    ];
-  });
-  return saved(marks, { width, height: 34 + bars.length * BAR_ROW }, title);
-}
-
 /** The tree of a search under its title. */
 export function marksSvg({ lines, letters }: Marks, size: Size, title: string): string {
   const { colours } = palette;
   const tree = shape("g", { transform: "translate(0 30)" });
-  for (const { from, to, ink: of, alpha, width: thick, isDashed } of lines) {
-    const middle = (from[0] + to[0]) / 2;
-    const d = `M${from.join(" ")}C${middle} ${from[1]} ${middle} ${to[1]} ${to.join(" ")}`;
+  for (const line of lines) {
+    const { ink: of, alpha, width: thick, isDashed } = line;
     const dashes: Record<string, string> = isDashed ? { "stroke-dasharray": "2 3" } : {};
-    tree.append(shape("path", { d, fill: "none", stroke: css(colours[of], alpha), "stroke-width": thick, ...dashes }));
+    tree.append(shape("path", { d: pathOf(line), fill: "none", stroke: css(colours[of], alpha), "stroke-width": thick, ...dashes }));
   }
   for (const { at, text: content, size: letter, weight, ink: of } of letters) {
     const place = { x: at[0], y: at[1], "dominant-baseline": "central" };

@@ -66,6 +66,11 @@ const FORMULAS: Record<string, Node> = {
   "q = 1 − ε + ε/V": row(mi("q"), IS, mn("1"), MINUS, mi("ε"), PLUS, frac(mi("ε"), mi("V"))),
   "((5 + length) / 6)^α": penalty(mi("length")),
   "((5 + 길이) / 6)^α": penalty(element("mtext")("길이")),
+  "Concat(head_1, …, head_h) W^O": row(
+    call("Concat", sub(mi("head"), mn("1")), mo(","), mi("…"), mo(","), sub(mi("head"), mi("h"))), sup(mi("W"), mi("O")),
+  ),
+  log_k: sub(mi("log"), mi("k")),
+  d_model: D_MODEL,
   "√d_k": root(D_K),
   "d_k": D_K,
 };

@@ -19,7 +19,7 @@ interface Version {
 /** Its text is all that stands on the other side: how it began, and how it went on. */
 export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> {
   /** What stands in the field. */
-  begin = $state("");
+  begun = $state("");
   /** The words of the text, as far as they are known. */
   words = $state.raw<TextWord[]>([]);
   how = $state.raw<How>(USUAL);
@@ -35,11 +35,20 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
   /** Words that were not there when it was last gone on with begin here. */
   readonly added = $derived(this.from ? this.text.slice(this.from.text.length) : "");
 
-  setBegin(text: string): void {
-    this.begin = text;
+  override setText(text: string): void {
+    this.begun = text;
     this.#show({ text, words: kept(this.words, text) });
     this.before = this.from = this.ending = null;
     this.#soon(text.trim() ? PAUSE : 0);
+  }
+
+  override begin(text: string): void {
+    this.setText(text);
+    void this.write();
+  }
+
+  override add(word: string): void {
+    this.setText(`${this.begun.trimEnd()} ${word}`.trimStart());
   }
 
   protected override forget(): void {
@@ -111,7 +120,7 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
   /** Put all of it into the field. */
   edit(): void {
     this.stop();
-    this.begin = this.text;
+    this.begun = this.text;
     this.before = this.from = this.ending = null;
   }
 
@@ -129,7 +138,7 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
       stop: (more.stop ?? "").slice(0, 100),
       likeliest: more.how === "likeliest",
     };
-    if (text !== this.text) this.setBegin(text);
+    if (text !== this.text) this.setText(text);
   }
 
   override get place(): Given {

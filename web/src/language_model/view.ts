@@ -1,5 +1,4 @@
 import { view } from "../page/view";
-import Write from "./Write.svelte";
 import { lookTexts, texts } from "./words";
 import { AskWriting } from "./ask_writing.svelte";
 
@@ -9,6 +8,6 @@ export const write = view({
   works: { surprise: "놀람도 계산" },
   texts,
   look: { texts: lookTexts, isWriting: true },
-  Shown: Write,
+  load: () => import("./Write.svelte"),
   asked: new AskWriting("write"),
 });

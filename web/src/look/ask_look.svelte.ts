@@ -6,7 +6,7 @@ import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 import { preferences } from "../page/preferences.svelte";
 import { look, Looking, MOST_PIECES, type Part, type Side, type Spot, type Units } from "./look";
-import { clearest, widest } from "./look_choice";
+import { clearest, surest, widest } from "./look_choice";
 import { OpenedState } from "./opened.svelte";
 import type { LookPlace } from "./look_place";
 import type { Grid } from "../drawing/numbers";
@@ -76,7 +76,7 @@ export class AskLook extends Ask {
     this.off.length > 0 || this.hidden.length > 0 || this.forced.length > 0,
   );
 
-  setText(text: string): void {
+  override setText(text: string): void {
     if (text === this.text) return;
     this.text = text;
     this.sentence = 0;
@@ -376,7 +376,7 @@ export class AskLook extends Ask {
     const layers = now.layers(this.part);
     if ((isNew && !asked?.at) || this.layer >= layers) {
       this.layer = clearest(now, this.part);
-      this.head = null;
+      this.head = surest(now, this.part, this.layer);
     }
     if (this.head !== null && this.head >= now.heads(this.part)) this.head = null;
     const place = this.selected;

@@ -1,5 +1,5 @@
 // A search as a tree that grows from left to right: where its lines and letters stand. The page draws
-// those that are in sight on a canvas, a file holds all of them.
+// those that are in sight, a file holds all of them.
 
 import { pieceLabel } from "./look";
 import type { Node } from "./search_tree";
@@ -59,6 +59,12 @@ export interface Size {
   column: number;
   width: number;
   height: number;
+}
+
+/** What a line is as a path: it leaves and arrives level. */
+export function pathOf({ from, to }: Line): string {
+  const middle = (from[0] + to[0]) / 2;
+  return `M${from.join(" ")}C${middle} ${from[1]} ${middle} ${to[1]} ${to.join(" ")}`;
 }
 
 /** A piece as the tree shows it. */

@@ -29,6 +29,18 @@ export function widest(looking: Looking, units: Units): Spot | null {
   return best < 0 ? null : { side, unit: best };
 }
 
+/** The head of a layer that looks most surely at one word, of those that are on; null for a long text: their mean. */
+export function surest(looking: Looking, part: Part, layer: number): number | null {
+  if (!looking.isWhole) return null;
+  const sure = (head: number): number => {
+    const grid = looking.known(part, layer, head, "words");
+    if (!grid) return 0;
+    const rows = Array.from({ length: grid.rows }, (_, r) => grid.values.subarray(r * grid.columns, (r + 1) * grid.columns));
+    return rows.reduce((sum, row) => sum + Math.max(...row), 0);
+  };
+  return looking.on(part, layer).sort((a, b) => sure(b) - sure(a))[0] ?? null;
+}
+
 /** The layer whose heads together look most surely at one word; the last of a long text. */
 export function clearest(looking: Looking, part: Part): number {
   let best = looking.layers(part) - 1;

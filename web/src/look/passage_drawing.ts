@@ -4,7 +4,6 @@ import type { Part, Side, Spot } from "./look";
 import type { Ink } from "./ask_look.svelte";
 import type { Grid } from "../drawing/numbers";
 import { css, palette } from "../drawing/palette.svelte";
-import type { Paper } from "./svg_paper";
 
 /** Where a word stands in its block of text. */
 export interface Place {
@@ -14,7 +13,7 @@ export interface Place {
   height: number;
 }
 
-/** From a block's own coordinates to the paper, and what of it is seen. */
+/** From a block's own coordinates to the drawing, and what of it is seen. */
 export interface View {
   x: number;
   y: number;
@@ -33,60 +32,57 @@ export interface Scene {
   views: Record<Side, View>;
 }
 
+/** An element of SVG. */
+export interface Mark {
+  tag: "rect" | "path";
+  has: Record<string, string | number>;
+}
+
 const LEAST = 0.03;
 
-export function paint(paper: Paper, scene: Scene): void {
+export function marksOf(scene: Scene): Mark[] {
   const { ink, focus, all, isShort, places, views } = scene;
-  if (!focus) {
-    if (isShort && all) drawAll(paper, scene, all);
-    return;
-  }
-  if (ink) drawInk(paper, views[ink.side], places[ink.side], ink.weights);
+  if (!focus) return isShort && all ? everyCurve(scene, all) : [];
+  const behind = ink ? inkOf(views[ink.side], places[ink.side], ink.weights) : [];
   const one = places[focus.side][focus.unit];
-  drawFocus(paper, views[focus.side], one);
-  if (!ink || !isShort || !one) return;
-  ink.weights.forEach((weight, i) => {
+  const around = { fill: "none", stroke: css(palette.colours.accent), "stroke-width": 1.5 };
+  const focused = one ? boxOf(views[focus.side], one, around) : [];
+  if (!ink || !isShort || !one) return [...behind, ...focused];
+  const curves = [...ink.weights].flatMap((weight, i) => {
     const other = places[ink.side][i];
-    if (other && weight >= LEAST) curve(paper, scene, [focus.side, one], [ink.side, other], weight);
+    if (!other || weight < LEAST) return [];
+    return [...(weight >= 0.2 ? leads(scene, ink.side, other) : []), curve(scene, [focus.side, one], [ink.side, other], weight)];
   });
+  curves.push(...leads(scene, focus.side, one));
+  return [...behind, ...focused, ...curves];
 }
 
-function drawInk(paper: Paper, { x, y, top, bottom }: View, places: Place[], weights: Float32Array): void {
-  paper.save();
-  paper.beginPath();
-  paper.rect(x - 6, top, 10_000, bottom - top);
-  paper.clip();
-  const { accent } = palette.colours;
-  weights.forEach((weight, i) => {
+/** A box around a word, as far as it is seen. */
+function boxOf({ x, y, top, bottom }: View, place: Place, has: Mark["has"]): Mark[] {
+  const [from, to] = [Math.max(top, y + place.top + 1), Math.min(bottom, y + place.top + place.height - 1)];
+  if (to <= from) return [];
+  return [{ tag: "rect", has: { x: x + place.left - 1, y: from, width: place.width + 2, height: to - from, rx: 4, ...has } }];
+}
+
+function inkOf(view: View, places: Place[], weights: Float32Array): Mark[] {
+  return [...weights].flatMap((weight, i) => {
     const place = places[i];
-    if (!place || weight < 0.004) return;
-    const at = y + place.top;
-    if (at > bottom || at + place.height < top) return;
-    paper.fillStyle = css(accent, weight * 0.62);
-    rounded(paper, x + place.left - 1, at + 1, place.width + 2, place.height - 2);
-    paper.fill();
+    return place && weight >= 0.004 ? boxOf(view, place, { fill: css(palette.colours.accent, weight * 0.62) }) : [];
   });
-  paper.restore();
 }
 
-function drawFocus(paper: Paper, { x, y, top, bottom }: View, place: Place | undefined): void {
-  if (!place || y + place.top > bottom || y + place.top + place.height < top) return;
-  paper.strokeStyle = css(palette.colours.accent);
-  paper.lineWidth = 1.5;
-  rounded(paper, x + place.left - 1, y + place.top + 1, place.width + 2, place.height - 2);
-  paper.stroke();
+/** From a word of an upper line down to the edge of its text, where its curve begins: thin, since it crosses others. */
+function leads({ places, views }: Scene, side: Side, place: Place): Mark[] {
+  const isSource = side === "source";
+  const ends = places[side].map((one) => (isSource ? one.top + one.height : one.top));
+  const [own, edge] = [isSource ? place.top + place.height : place.top, isSource ? Math.max(...ends) : Math.min(...ends)];
+  if (Math.abs(own - edge) < 2) return [];
+  const { x, y } = views[side];
+  const d = `M${x + place.left + place.width / 2} ${y + own}V${y + edge}`;
+  return [{ tag: "path", has: { d, fill: "none", stroke: css(palette.colours.accent, 0.5), "stroke-width": 1, "stroke-dasharray": "2 3" } }];
 }
 
-function rounded(paper: Paper, x: number, y: number, w: number, h: number): void {
-  paper.beginPath();
-  paper.roundRect(x, y, w, h, 4);
-}
-
-function curve(
-  paper: Paper, { places, views }: Scene,
-  [from, one]: [Side, Place], [to, other]: [Side, Place],
-  weight: number, strength = 1,
-): void {
+function curve({ places, views }: Scene, [from, one]: [Side, Place], [to, other]: [Side, Place], weight: number, strength = 1): Mark {
   // Between the texts alone: from a word of an upper line it would run through those below.
   const end = (side: Side, place: Place): [number, number] => {
     const ends = places[side].map((one) => (side === "source" ? one.top + one.height : one.top));
@@ -95,40 +91,24 @@ function curve(
   };
   const [ax, ay] = end(from, one);
   const [bx, by] = end(to, other);
-  paper.strokeStyle = css(palette.colours.accent, (0.12 + 0.75 * weight) * strength);
-  paper.lineWidth = (0.6 + 3.2 * weight) * (strength < 1 ? 0.7 : 1);
-  paper.lineCap = "round";
-  paper.beginPath();
-  if (from === to) {
-    // An arc into the space between the texts: down from the source, up from the translation.
-    const turn = from === "source" ? 1 : -1;
-    const depth = turn * Math.min(34, 12 + Math.abs(ax - bx) * 0.12);
-    if (Math.abs(ax - bx) < 2) {
-      paper.moveTo(ax - 5, ay);
-      paper.bezierCurveTo(ax - 14, ay + turn * 20, ax + 14, ay + turn * 20, ax + 5, ay);
-    } else {
-      paper.moveTo(ax, ay);
-      paper.bezierCurveTo(ax, ay + depth, bx, by + depth, bx, by);
-    }
-  } else {
-    const middle = (ay + by) / 2;
-    paper.moveTo(ax, ay);
-    paper.bezierCurveTo(ax, middle, bx, middle, bx, by);
-  }
-  paper.stroke();
+  // An arc into the space between the texts: down from the source, up from the translation.
+  const turn = from === "source" ? 1 : -1;
+  const depth = turn * Math.min(34, 12 + Math.abs(ax - bx) * 0.12);
+  const middle = (ay + by) / 2;
+  let d = `M${ax} ${ay}C${ax} ${middle} ${bx} ${middle} ${bx} ${by}`;
+  if (from === to) d = `M${ax} ${ay}C${ax} ${ay + depth} ${bx} ${by + depth} ${bx} ${by}`;
+  if (from === to && Math.abs(ax - bx) < 2) d = `M${ax - 5} ${ay}C${ax - 14} ${ay + turn * 20} ${ax + 14} ${ay + turn * 20} ${ax + 5} ${ay}`;
+  const has = { d, fill: "none", stroke: css(palette.colours.accent, (0.12 + 0.75 * weight) * strength), "stroke-linecap": "round" };
+  return { tag: "path", has: { ...has, "stroke-width": (0.6 + 3.2 * weight) * (strength < 1 ? 0.7 : 1) } };
 }
 
 /** Nothing in focus: what each word looked at, faintly, all at once. */
-function drawAll(paper: Paper, scene: Scene, { grid, part }: { grid: Grid; part: Part }): void {
+function everyCurve(scene: Scene, { grid, part }: { grid: Grid; part: Part }): Mark[] {
   const [from, to]: [Side, Side] =
     part === "encoder" ? ["source", "source"] : part === "cross" ? ["target", "source"] : ["target", "target"];
   const shift = part === "decoder" ? 1 : 0;
-  for (let r = 0; r < grid.rows; r++) {
-    for (let c = shift; c < grid.columns; c++) {
-      const weight = grid.values[r * grid.columns + c] ?? 0;
-      const one = scene.places[from][r];
-      const other = scene.places[to][c - shift];
-      if (weight >= 0.12 && one && other) curve(paper, scene, [from, one], [to, other], weight, 0.45);
-    }
-  }
+  return [...grid.values].flatMap((weight, i) => {
+    const [one, other] = [scene.places[from][Math.floor(i / grid.columns)], scene.places[to][(i % grid.columns) - shift]];
+    return weight >= 0.12 && one && other ? [curve(scene, [from, one], [to, other], weight, 0.45)] : [];
+  });
 }

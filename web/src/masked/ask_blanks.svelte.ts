@@ -6,21 +6,21 @@ import { fill, filledIn, hasBlank } from "./fill";
 
 export const MOST_PIECES = 8;
 
+function known({ pieces }: Record<string, string>): Record<string, string> {
+  const count = Math.floor(Number(pieces ?? 1));
+  return count > 1 && count <= MOST_PIECES ? { pieces: String(count) } : {};
+}
+
 export class AskBlanks extends AskText<FillAnswer> {
   /** The texts that stood here before words were put in, the last one last. */
   before = $state.raw<string[]>([]);
 
   constructor() {
-    super("fill", (text, run, signal, { pieces }) => fill(text, run, Number(pieces ?? 1), signal));
+    super("fill", (text, run, signal, { pieces }) => fill(text, run, Number(pieces ?? 1), signal), known);
   }
 
   protected override isWhole(text: string): boolean {
     return hasBlank(text);
-  }
-
-  protected override known({ pieces }: Record<string, string>): Record<string, string> {
-    const count = Math.floor(Number(pieces ?? 1));
-    return count > 1 && count <= MOST_PIECES ? { pieces: String(count) } : {};
   }
 
   /** How many pieces of the vocabulary a blank stands for. */

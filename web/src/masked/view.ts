@@ -1,6 +1,5 @@
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
-import Fill from "./Fill.svelte";
 import { AskBlanks } from "./ask_blanks.svelte";
 import { texts } from "./words";
 
@@ -9,6 +8,6 @@ export const fill = view({
   task: { name: "masked", verb: "fill", korean: "빈칸 채우기" },
   texts,
   look: { texts: readTexts },
-  Shown: Fill,
+  load: () => import("./Fill.svelte"),
   asked: new AskBlanks(),
 });

@@ -1,6 +1,7 @@
 // Asks the server. The types of its requests and answers are those of its OpenAPI description
 // (tests/doubles/page_types.py); what is written out here and in the files that import this is not in it.
 
+import { refused } from "./refused.svelte";
 import type { ErrorBody as RefusedBody, OpenAiError, RunView, ServerInfo } from "$openapi";
 
 /** An answer with what was asked for: OpenAPI says only that it may be there. */
@@ -60,6 +61,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
     throw new ApiError(0, "");
   }
   if (response.ok) return response;
+  if (response.status === 403) refused.key = true;
   const body: unknown = await response.json().catch(() => null);
   if (body && typeof body === "object" && "error" in body) throw ApiError.told(response.status, body as ErrorBody);
   throw new ApiError(response.status, "");

@@ -28,6 +28,19 @@ export abstract class Ask<More extends string = never> {
   /** Ask the same again. */
   abstract again(): void;
 
+  /** Ask about a text, where one is asked about. */
+  setText(_: string): void {}
+
+  /** Show what becomes of an example. */
+  begin(text: string): void {
+    this.setText(text);
+  }
+
+  /** Put a word behind the text. */
+  add(word: string): void {
+    this.setText(`${this.text.trimEnd()} ${word}`.trimStart());
+  }
+
   setRun(run: RunInfo): void {
     if (this.run?.name === run.name && this.run.target === run.target) return;
     this.run = run;
@@ -89,6 +102,8 @@ export class AskText<Answer> extends Ask {
   constructor(
     view: string,
     private readonly ask: (text: string, run: string, signal: AbortSignal, also: Record<string, string>) => Promise<Answer>,
+    /** What an address may set. */
+    private readonly known: (also: Record<string, string>) => Record<string, string> = () => ({}),
   ) {
     super(view);
   }
@@ -98,12 +113,7 @@ export class AskText<Answer> extends Ask {
     return text.trim() !== "";
   }
 
-  /** What an address may set. */
-  protected known(_: Record<string, string>): Record<string, string> {
-    return {};
-  }
-
-  setText(text: string): void {
+  override setText(text: string): void {
     this.text = text;
     this.#soon(PAUSE);
   }

@@ -41,7 +41,7 @@ export abstract class Format {
     return text.trim() === "%" ? PERCENT[this.language] : text;
   }
 
-  #compact(value: number): string {
+  compact(value: number): string {
     return this.#local(value, { notation: "compact", maximumFractionDigits: 1 });
   }
 
@@ -57,7 +57,7 @@ export abstract class Format {
   /** Three digits that count, for cells and what is read out: 0.0123, 1,230, 1.2M, 2 × 10⁻⁷. */
   significant(value: number): string {
     const size = Math.abs(value);
-    if (size >= MANY) return this.#compact(value);
+    if (size >= MANY) return this.compact(value);
     if (size >= 1e3) return this.number(value);
     if (size >= TINY || !size) return this.#local(value, { maximumSignificantDigits: 3 });
     return this.#power(value);
@@ -71,7 +71,7 @@ export abstract class Format {
     const write = (value: number): string => {
       if (!value) return this.number(0);
       if (sizes.some((size) => size < TINY)) return this.#power(value);
-      if (Math.max(0, ...sizes) >= MANY) return this.#compact(value);
+      if (Math.max(0, ...sizes) >= MANY) return this.compact(value);
       return digits === null ? this.significant(value) : this.number(value, digits);
     };
     return values.map(write);

@@ -1,4 +1,4 @@
-// A view that is for runs of one task. Its folder has all that is its own; views.ts names it.
+// What the page knows of a task. Its folder has all that is its own; views.ts names it.
 
 import type { RunInfo, ServerInfo } from "$openapi";
 import type { Component } from "svelte";
@@ -6,7 +6,7 @@ import type { TaskNames } from "../run/words_verdict";
 import type { Ask } from "./ask.svelte";
 import type { Texts, Words } from "./words";
 
-/** What a view is shown with. */
+/** What a task is shown with. */
 export interface ViewProps<Asked> {
   server: ServerInfo;
   asked: Asked;
@@ -14,9 +14,9 @@ export interface ViewProps<Asked> {
   onlook: () => void;
 }
 
-/** How the tab Look shows runs of a task, where that is not as usual. */
+/** How runs of a task are looked into, where that is not as usual. */
 interface LookOptions {
-  /** What it calls otherwise. */
+  /** What is called otherwise. */
   texts?: Texts<Partial<Words>>;
   /** The runs read no text: what they write is looked into. */
   isWriting?: boolean;
@@ -31,12 +31,13 @@ interface Described<Asked> extends TaskNames {
   name: string;
   /** Whether it is for a run of the task; without, for all. */
   only?: (run: RunInfo) => boolean;
-  /** Its tab, and what it is for. */
+  /** What it does, in a word and in a sentence. */
   texts: Texts<{ tab: string; about: string }>;
   /** What its runs have learned from, where that is not said as of others; `words`: how many different ones. */
   learned?: Texts<(count: string, words: string | null) => string>;
   look?: LookOptions;
-  Shown: Component<ViewProps<Asked>>;
+  /** Its component, fetched when a run of it is shown. */
+  load: () => Promise<{ default: Component<ViewProps<Asked>> }>;
   asked: Asked;
 }
 

@@ -10,12 +10,12 @@ export const MOST_PICTURES = 4;
 const SCALE = 4;
 
 /** The body of a request: the most probable pictures, or with a seed such as are drawn. */
-export function asked(prompt: string, model: string, seed: number | null): ImagesRequest {
-  return { prompt, model, n: MOST_PICTURES, scale: SCALE, explain: true, ...(seed === null ? {} : { seed }) };
+export function asked(prompt: string, model: string, { seed }: Record<string, string>): ImagesRequest {
+  return { prompt, model, n: MOST_PICTURES, scale: SCALE, explain: true, ...(seed === undefined ? {} : { seed: Number(seed) }) };
 }
 
-export async function paint(text: string, run: string, seed: number | null, signal: AbortSignal): Promise<Painted> {
-  return await (await call("v1/images/generations", post(asked(text, run, seed), signal))).json();
+export async function paintText(text: string, run: string, signal: AbortSignal, also: Record<string, string>): Promise<Painted> {
+  return await (await call("v1/images/generations", post(asked(text, run, also), signal))).json();
 }
 
 /** How much each code looked at a word, as shares of the most that any did. */

@@ -1,7 +1,7 @@
 import { readTexts } from "../look/words_read";
+import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
-import Paint from "./Paint.svelte";
-import { AskPictures } from "./ask_pictures.svelte";
+import { paintText, type Painted } from "./paint";
 import { texts } from "./words";
 
 export const paint = view({
@@ -10,6 +10,6 @@ export const paint = view({
   works: { pictures: "이미지 그리기", "large pictures": "큰 이미지 그리기" },
   texts,
   look: { texts: readTexts },
-  Shown: Paint,
-  asked: new AskPictures(),
+  load: () => import("./Paint.svelte"),
+  asked: new AskText<Painted>("paint", paintText, ({ seed = "" }): Record<string, string> => (/^\d{1,9}$/.test(seed) ? { seed: String(Number(seed)) } : {})),
 });

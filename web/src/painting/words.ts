@@ -1,53 +1,29 @@
-// The words of the tab Paint.
+// The words of runs that paint.
 
-const english = {
-  tab: "Paint",
-  about: "Here a run paints a picture of a caption, code by code. Type a caption, and point at a part of the picture to see which words it looked at.",
-  paint_text: "Caption",
-  paint_hint: "Say what is to be painted",
-  paint_picture: "The picture",
-  paint_empty: "The picture appears here, patch by patch, as the model writes it.",
-  paint_done: (count: string) => `Pictures: ${count}`,
-  paint_which: (number: string, probability: string) => `Picture ${number}: probability ${probability}`,
-  paint_others: "Draw others",
-  paint_likeliest: "Most probable",
-  paint_again: "Show again how it was painted",
-  paint_save: "Save as PNG",
-  paint_unknown: (words: string) =>
-    `No caption of the training has ${words}: the model does not know what to paint for that.`,
-  paint_looked: "Words of the caption: choose one to see which patches looked at it",
-  paint_patch: (row: string, column: string, probability: string) =>
-    `Row ${row}, column ${column}: probability ${probability}`,
-  paint_point: "Point at a patch to see which words it looked at.",
-  paint_how_title: "How does it paint?",
-  paint_how_1:
-    "The model writes a picture as it would write a sentence: one code for each patch, from left to right and from top to bottom. Another network, which learned the codes, makes the pixels of them.",
-  paint_how_2:
-    "While it writes a code, it looks at the words of the caption. What you see is the mean of the heads of the layer that looks most surely at one word. It does not prove why a code was chosen.",
-};
+import { both } from "../page/texts";
 
-const korean: typeof english = {
-  tab: "이미지 그리기",
-  about: "학습된 모델이 설명에 맞는 이미지를 코드 하나씩 그립니다. 설명을 입력하고, 이미지의 한 부분에 커서를 올려 모델이 설명의 어느 단어를 보았는지 확인하세요.",
-  paint_text: "설명",
-  paint_hint: "무엇을 그릴지 쓰세요",
-  paint_picture: "이미지",
-  paint_empty: "모델이 코드를 쓰는 순서대로 이미지가 패치 하나씩 여기에 나타납니다.",
-  paint_done: (count) => `이미지 ${count}장`,
-  paint_which: (number, probability) => `이미지 ${number}: 확률 ${probability}`,
-  paint_others: "다른 이미지 뽑기",
-  paint_likeliest: "가장 확률이 높은 이미지",
-  paint_again: "그린 순서 다시 보기",
-  paint_save: "PNG로 저장",
-  paint_unknown: (words) => `학습에 쓴 설명에 없는 말: ${words}. 모델은 이 말로 무엇을 그려야 할지 모릅니다.`,
-  paint_looked: "설명의 단어: 하나를 고르면 그 단어에 어텐션이 향한 패치가 표시됩니다",
-  paint_patch: (row, column, probability) => `${row}행 ${column}열: 확률 ${probability}`,
-  paint_point: "패치에 커서를 올리면 모델이 그 패치를 쓸 때 본 단어가 표시됩니다.",
-  paint_how_title: "어떻게 그리나요?",
-  paint_how_1:
-    "모델은 문장을 쓰듯이 코드를 차례로 써서 이미지를 만듭니다. 왼쪽에서 오른쪽으로, 위에서 아래로 패치마다 코드 하나를 씁니다. 코드를 배운 다른 신경망이 그 코드로 픽셀을 만듭니다.",
-  paint_how_2:
-    "코드를 쓰는 동안 모델은 설명의 단어를 봅니다. 화면의 값은 한 단어를 가장 뚜렷하게 보는 층의 헤드를 평균한 것입니다. 그 코드를 왜 골랐는지 증명하지는 않습니다.",
-};
-
-export const texts = { en: english, ko: korean };
+export const texts = both({
+  tab: ["Paint", "이미지 그리기"],
+  about: ["Paints a picture of your caption. Point at a part of it to see which words the model looked at.",
+    "학습된 모델이 설명에 맞는 이미지를 코드 하나씩 그립니다. 설명을 입력하고, 이미지의 한 부분에 커서를 올려 모델이 설명의 어느 단어를 보았는지 확인하세요."],
+  paint_text: ["Caption", "설명"],
+  paint_hint: ["Say what is to be painted", "무엇을 그릴지 쓰세요"],
+  paint_picture: ["The picture", "이미지"],
+  paint_empty: ["The picture appears here, patch by patch, as the model writes it.", "모델이 코드를 쓰는 순서대로 이미지가 패치 하나씩 여기에 나타납니다."],
+  paint_done: ["Pictures: {count}", "이미지 {count}장"],
+  paint_which: ["Picture {number}: probability {probability}", "이미지 {number}: 확률 {probability}"],
+  paint_others: ["Draw others", "다른 이미지 뽑기"],
+  paint_likeliest: ["Most probable", "가장 확률이 높은 이미지"],
+  paint_again: ["Show again how it was painted", "그린 순서 다시 보기"],
+  paint_save: ["Save as PNG", "PNG로 저장"],
+  paint_unknown: ["No caption of the training has {words}: the model does not know what to paint for that.",
+    "학습에 쓴 설명에 없는 말: {words}. 모델은 이 말로 무엇을 그려야 할지 모릅니다."],
+  paint_looked: ["Words of the caption: choose one to see which patches looked at it", "설명의 단어: 하나를 고르면 그 단어에 어텐션이 향한 패치가 표시됩니다"],
+  paint_patch: ["Row {row}, column {column}: probability {probability}", "{row}행 {column}열: 확률 {probability}"],
+  paint_point: ["Point at a patch to see which words it looked at.", "패치에 커서를 올리면 모델이 그 패치를 쓸 때 본 단어가 표시됩니다."],
+  paint_how_title: ["How does it paint?", "어떻게 그리나요?"],
+  paint_how_1: ["The model writes a picture as it would write a sentence: one code for each patch, from left to right and from top to bottom. Another network, which learned the codes, makes the pixels of them.",
+    "모델은 문장을 쓰듯이 코드를 차례로 써서 이미지를 만듭니다. 왼쪽에서 오른쪽으로, 위에서 아래로 패치마다 코드 하나를 씁니다. 코드를 배운 다른 신경망이 그 코드로 픽셀을 만듭니다."],
+  paint_how_2: ["While it writes a code, it looks at the words of the caption. What you see is the mean of the heads of the layer that looks most surely at one word. It does not prove why a code was chosen.",
+    "코드를 쓰는 동안 모델은 설명의 단어를 봅니다. 화면의 값은 한 단어를 가장 뚜렷하게 보는 층의 헤드를 평균한 것입니다. 그 코드를 왜 골랐는지 증명하지는 않습니다."],
+});

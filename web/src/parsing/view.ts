@@ -1,6 +1,5 @@
 import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
-import Parse from "./Parse.svelte";
 import { parseText } from "./parse";
 import { lookTexts, texts } from "./words";
 
@@ -9,6 +8,6 @@ export const parse = view({
   task: { name: "parsing", verb: "parse", korean: "구문 분석" },
   texts,
   look: { texts: lookTexts, isSearching: true },
-  Shown: Parse,
+  load: () => import("./Parse.svelte"),
   asked: new AskText("parse", parseText),
 });

@@ -5,22 +5,23 @@ import type { Place } from "../page/address";
 export class RunLook {
   /** How much of the mean before is kept from point to point; 0: curves as measured. */
   beta = $state(0);
-  isLog = $state(false);
-  /** Another run whose curves stand over the same axes. */
-  other = $state("");
+  /** As losses are read best. */
+  isLog = $state(true);
+  /** Other runs, whose curves stand over the same axes. */
+  others = $state.raw<string[]>([]);
 
   /** Show what an address holds. */
   follow({ more }: Place): void {
     const beta = Number(more.smooth ?? 0);
     this.beta = beta > 0 && beta < 1 ? beta : 0;
-    this.isLog = more.log === "1";
-    this.other = more.other ?? "";
+    this.isLog = more.log !== "0";
+    this.others = (more.other ?? "").split(",").filter(Boolean);
   }
 
   /** What an address has to hold. */
   readonly more = $derived({
     smooth: this.beta ? String(this.beta) : "",
-    log: this.isLog ? "1" : "",
-    other: this.other,
+    log: this.isLog ? "" : "0",
+    other: this.others.join(","),
   });
 }

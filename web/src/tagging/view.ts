@@ -1,7 +1,6 @@
 import { readTexts } from "../look/words_read";
 import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
-import Tag from "./Tag.svelte";
 import { tagText } from "./tag";
 import { texts } from "./words";
 
@@ -10,6 +9,6 @@ export const tag = view({
   task: { name: "tagging", verb: "tag", korean: "태깅" },
   texts,
   look: { texts: readTexts },
-  Shown: Tag,
+  load: () => import("./Tag.svelte"),
   asked: new AskText("tag", tagText),
 });

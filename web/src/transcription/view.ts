@@ -1,6 +1,5 @@
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
-import Transcribe from "./Transcribe.svelte";
 import { AskRecording } from "./ask_recording.svelte";
 import { texts } from "./words";
 
@@ -9,6 +8,6 @@ export const transcribe = view({
   task: { name: "transcription", verb: "transcribe", korean: "받아쓰기" },
   texts,
   look: { texts: readTexts },
-  Shown: Transcribe,
+  load: () => import("./Transcribe.svelte"),
   asked: new AskRecording(),
 });

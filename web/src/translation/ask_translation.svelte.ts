@@ -43,7 +43,7 @@ export class AskTranslation extends Ask<"growing"> {
     );
   }
 
-  setText(text: string): void {
+  override setText(text: string): void {
     this.text = text;
     this.#soon(text.trim() ? PAUSE : 0);
   }

@@ -22,19 +22,20 @@ export interface Stretch {
   span: Span;
 }
 
-/** The source text cut where what is marked begins and ends; joined they are the text. */
-export function stretches(text: string, sentences: Shown[], pointed: Pointed | null): Stretch[] {
+/** The source text cut where what is marked begins and ends; joined they are the text. `known`: all words that the
+ *  run has read, by which those of what is still typed are marked. */
+export function stretches(text: string, sentences: Shown[], pointed: Pointed | null, known: ReadonlySet<string> | null): Stretch[] {
   const found: Stretch[] = [];
   let end = 0;
   for (const [number, sentence] of sentences.entries()) {
     const begin = text.indexOf(sentence.source, end);
     if (begin < 0) continue; // it was changed since, or the model read it a little differently
-    if (begin > end) found.push(plain(text.slice(end, begin)));
+    if (begin > end) found.push(...plain(text.slice(end, begin), known));
     const here = pointed?.sentence === number ? pointed.source : [];
     found.push(...cut(sentence, number, here));
     end = begin + sentence.source.length;
   }
-  if (end < text.length) found.push(plain(text.slice(end)));
+  if (end < text.length) found.push(...plain(text.slice(end), known));
   return found;
 }
 
@@ -43,8 +44,15 @@ export function comesFrom(spans: Span[] | null | undefined, from: Span): boolean
   return (spans ?? []).some(([begin, end]) => begin < from[1] && from[0] < end);
 }
 
-function plain(text: string): Stretch {
-  return { text, mark: "", isPointed: false, sentence: -1, span: [0, 0] };
+function plain(text: string, known: ReadonlySet<string> | null): Stretch[] {
+  const parts = known ? text.split(/(?<=\s)(?=\S)|(?<=\S)(?=\s)/) : [text];
+  return parts.map((part, i) => {
+    // The last word may still be typed.
+    const isWhole = i + 1 < parts.length && /[\p{L}]/u.test(part);
+    const bare = part.replace(/^\P{L}+|\P{L}+$/gu, "").toLowerCase();
+    const isKnown = !isWhole || !known || known.has(bare) || bare.split(/\P{L}+/u).every((one) => known.has(one));
+    return { text: part, mark: isKnown ? "" : "unknown", isPointed: false, sentence: -1, span: [0, 0] };
+  });
 }
 
 function cut(sentence: Shown, number: number, pointed: Span[]): Stretch[] {

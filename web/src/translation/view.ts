@@ -1,5 +1,4 @@
 import { view } from "../page/view";
-import Translate from "./Translate.svelte";
 import { AskTranslation } from "./ask_translation.svelte";
 import { learned, texts } from "./words";
 
@@ -9,6 +8,6 @@ export const translate = view({
   texts,
   learned,
   look: { isSearching: true, takesPrefix: true },
-  Shown: Translate,
+  load: () => import("./Translate.svelte"),
   asked: new AskTranslation("translate"),
 });

@@ -1,7 +1,6 @@
 import { AskFile } from "../files/ask_file.svelte";
 import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
-import Lines from "./Lines.svelte";
 import { readLine } from "./lines";
 import { texts } from "./words_lines";
 
@@ -11,6 +10,6 @@ export const lines = view({
   works: { lines: "이미지 속 글 읽기" },
   texts,
   look: { texts: readTexts },
-  Shown: Lines,
+  load: () => import("./Lines.svelte"),
   asked: new AskFile("lines", readLine),
 });

@@ -1,0 +1,80 @@
+// Two sentences that differ in one word, and the head whose attention moves with it.
+
+import type { Looking } from "../look/look";
+import { palette } from "./palette.svelte";
+
+export interface Pair {
+  texts: [string, string];
+  /** The words that differ. */
+  words: [string, string];
+  /** What stands before them, from the word that is in question on. */
+  before: string;
+}
+
+/** The first two of some texts that differ in one word; null if none do. */
+export function pairOf(examples: readonly string[]): Pair | null {
+  for (const [i, one] of examples.entries()) {
+    for (const other of examples.slice(i + 1)) {
+      const [mine, theirs] = [one.split(" "), other.split(" ")];
+      const places = mine.flatMap((word, k) => (word === theirs[k] ? [] : [k]));
+      const at = places[0];
+      if (mine.length !== theirs.length || places.length !== 1 || at === undefined) continue;
+      const bare = (word = ""): string => word.replace(/\p{P}+$/u, "");
+      return { texts: [one, other], words: [bare(mine[at]), bare(theirs[at])], before: `… ${mine.slice(Math.max(0, at - 4), at).join(" ")}` };
+    }
+  }
+  return null;
+}
+
+/** A word that one head of the encoder lets look at two different words, of both sentences. */
+export interface Jump {
+  layer: number;
+  head: number;
+  row: number;
+  /** The word that is looked at most in each sentence, and how much. */
+  to: [number, number];
+  weights: [number, number];
+}
+
+/** Of all heads and words the surest in both sentences that looks at another word in each, and not at the one that
+ *  was changed if there is any such; null if there is none at all. */
+export function arcOf(one: Looking, other: Looking): Jump | null {
+  const [mine, theirs] = [one, other].map((looking) => looking.units("source", "words"));
+  const changed = mine?.findIndex(({ text }, i) => text !== theirs?.[i]?.text) ?? -1;
+  return surest(one, other, changed) ?? surest(one, other, -1);
+}
+
+function surest(one: Looking, other: Looking, changed: number): Jump | null {
+  let best: Jump | null = null;
+  for (let layer = 0; layer < one.layers("encoder"); layer++) {
+    for (let head = 0; head < one.heads("encoder"); head++) {
+      const grids = [one, other].map((looking) => looking.known("encoder", layer, head, "words"));
+      const [a, b] = grids;
+      if (!a || !b || a.rows !== b.rows) continue;
+      for (let row = 0; row < a.rows - 1; row++) {
+        const [mine, theirs] = [a, b].map(({ values, columns }) => [...values.subarray(row * columns, (row + 1) * columns)]) as [number[], number[]];
+        const weights: [number, number] = [Math.max(...mine), Math.max(...theirs)];
+        const to: [number, number] = [mine.indexOf(weights[0]), theirs.indexOf(weights[1])];
+        const isSurer = Math.min(...weights) > (best ? Math.min(...best.weights) : 0);
+        if (to[0] !== to[1] && to.every((place) => place !== row && place !== changed && place < a.rows - 1) && isSurer) best = { layer, head, row, to, weights };
+      }
+    }
+  }
+  return best;
+}
+
+let measure: CanvasRenderingContext2D | null = null;
+
+/** Words on one line: the middle of each, and how wide all are, in pixels. */
+export function laid(texts: readonly string[], size = 15, gap = 16): { at: number[]; width: number } {
+  measure ??= document.createElement("canvas").getContext("2d");
+  if (measure) measure.font = `600 ${size}px ${palette.colours.font}`;
+  let x = 8;
+  const at = texts.map((text) => {
+    const width = measure?.measureText(text).width ?? text.length * 8;
+    const middle = x + width / 2;
+    x += width + gap;
+    return middle;
+  });
+  return { at, width: x };
+}
