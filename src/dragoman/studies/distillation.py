@@ -1,0 +1,287 @@
+"""Distils one translator, or several that translate together, into a new one.
+
+The student learns the teachers' translations of their training text (sequence-level distillation;
+Kim and Rush, 2016), and their predictions of each token (``training/losses/soft_targets.py``).
+
+RUN/steps/teachers.plan.json  how the text is translated, and how long the student trains
+RUN/steps/final.toml          the recipe of the student without these translations
+RUN/steps/teachers.tsv        the training sources and, of the n best translations of each, the one
+                              that is most similar to the reference
+RUN                           the student, a run like any other
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, tee
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from dragoman.base.atomic import write_text
+from dragoman.base.errors import RunError
+from dragoman.data.checks.block_sampler import BlockSampler
+from dragoman.data.files.corpora import corpus_fingerprint
+from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.engine.search_settings import with_beams
+from dragoman.forms.form import Pair
+from dragoman.metrics.chrf import pairwise_chrf
+from dragoman.runs.corpora import plain_corpora
+from dragoman.runs.files import read_stored
+from dragoman.runs.lock import lock_folder
+from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.sections import Teacher
+from dragoman.runs.run import STEPS, Run, refuse_occupied
+from dragoman.search.settings import SearchSettings
+from dragoman.sizing.minutes import duration
+from dragoman.sizing.monolingual import BYTES_A_TOKEN
+from dragoman.studies.records import Stored
+from dragoman.studies.steps import FINAL, TEACHERS, Translated, write_pairs
+from dragoman.tasks import catalogue
+from dragoman.tasks.teachers import teacher_runs
+from dragoman.tasks.translation.result import Translation
+from dragoman.training.minutes import SHARE
+
+if TYPE_CHECKING:
+    from dragoman.training.trainer import Outcome
+
+PAIRS = "teachers.tsv"
+OF_TEXT = 1 / 3
+"""The share of ``--minutes`` that translating takes at most."""
+_TIMED = 32
+"""The number of sources that are translated to estimate the time for all."""
+
+
+class DistillationPlan(Stored):
+    """The plan of a distillation (``steps/teachers.plan.json``)."""
+
+    format: Literal[1] = 1
+    n_best: Annotated[int, Field(ge=1, le=4096)]
+    weight: Annotated[float, Field(ge=0, le=10_000)]
+    """The number of times that each translation is used per epoch. 0: the text is not
+    translated."""
+    pairs: Annotated[int, Field(ge=0, le=10**15)]
+    """The number of pairs whose sources are translated."""
+    text_hashes: list[str]
+    """The fingerprints of the training text, by which a change is noticed."""
+    teacher_hashes: list[str]
+    """SHA-256 of the teachers' weights."""
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    epochs: Annotated[float, Field(gt=0)] | None = None
+
+
+def student_recipe(
+    runs: Sequence[Run], changes: Sequence[str], teaching: float, real_weight: float
+) -> Recipe:
+    """Make the recipe of a student: that of the first of its teachers, with ``changes``.
+
+    ``real_weight``: the factor for the weights of the corpora. Errors: ``RunError`` for a run that
+    cannot teach or has learned from other things than files, ``RecipeError``.
+    """
+    first = runs[0]
+    for run in runs:
+        run.require_task("translation", "which cannot teach a translator")
+        if run.task.reads_files:
+            raise RunError(
+                f"{run.folder} is a {run.task.called}, which reads files. Give translators of text"
+            )
+    data = first.recipe.data
+    if data.embedded is not None or data.prepared is not None:
+        text = "text that dragoman generates" if data.embedded is not None else data.prepared
+        raise RunError(
+            f"{first.folder} has learned from {text}, and a student needs files of parallel text. "
+            "Name a teacher first that was trained on files"
+        )
+    first.require_text("train", "dev", "test")
+    weighted = tuple(
+        corpus.model_copy(update={"weight": real_weight * corpus.weight}) for corpus in data.train
+    )
+    recipe = first.recipe.override(
+        data={
+            "train": weighted,
+            "old": None,
+            "teachers": tuple(Teacher(run=str(run.folder.absolute())) for run in runs),
+        },
+        training={
+            "teaching": teaching,
+            "consistency": 0.0,
+            "blend": False,
+            "way": None,
+            "first_plan": None,
+            "minutes": 0.0,
+        },
+    )
+    recipe = recipe.model_copy(update={"name": f"{recipe.name}-distilled"})
+    recipe = recipe.change(["training.guided.weight=0", *changes])
+    teacher_runs(recipe)  # checks the vocabularies
+    return recipe
+
+
+def begin_distilling(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    n_best: int,
+    weight: float,
+    minutes: float | None,
+    epochs: float | None,
+    say: Say,
+) -> None:
+    """Plan the steps of a student with ``recipe``, say what they are and how long they take, and
+    write them into ``folder``.
+
+    ``weight``: that of the translations. Errors: ``RunError`` for a folder that is not empty or a
+    teacher without weights, ``DataError`` for text that cannot be used.
+    """
+    refuse_occupied(folder)
+    runs = teacher_runs(recipe)
+    sampler, pairs, size = BlockSampler(), 0, 0
+    for pair in sampler.watch(_real_pairs(recipe)):
+        pairs += 1
+        size += len(pair.target.encode("utf-8", "surrogateescape"))
+    plan = DistillationPlan(
+        n_best=n_best,
+        weight=weight,
+        pairs=pairs,
+        text_hashes=_hashes(recipe),
+        teacher_hashes=[run.weights_hash for run in runs],
+        minutes=minutes,
+        epochs=epochs,
+    )
+    sources = [pair.source for pair in chain.from_iterable(sampler.blocks)]
+    for line in _described(plan, recipe, runs, sources, size / BYTES_A_TOKEN):
+        say(line)
+    (folder / STEPS).mkdir(parents=True, exist_ok=True)
+    recipe.save(folder / STEPS / FINAL)
+    written = plan.model_dump_json(indent=1, exclude_none=True)
+    write_text(folder / STEPS / TEACHERS, f"{written}\n")
+
+
+def _described(
+    plan: DistillationPlan,
+    recipe: Recipe,
+    runs: Sequence[Run],
+    sources: Sequence[str],
+    tokens: float,
+) -> Iterator[str]:
+    """Yield the steps in words, with their times. ``sources``: some of the text; ``tokens``: the
+    target tokens of all of it."""
+    from dragoman.sizing.budget import speed_of  # imports torch
+
+    total = 0.0
+    if plan.weight:
+        translator = runs[0].open_predictor(ensemble=runs[1:])
+        some = sources[:: max(1, len(sources) // _TIMED)]
+        search = _search(runs[0], plan)
+        translator.batch(some[:1], settings=search)  # the first takes longer
+        began = time.monotonic()
+        translator.batch(some, settings=search)
+        minutes = (time.monotonic() - began) / len(some) * plan.pairs / 60
+        if plan.minutes is not None:
+            minutes = min(minutes, OF_TEXT * plan.minutes)
+        total += minutes
+        teachers = "the teacher" if len(runs) == 1 else f"{len(runs)} teachers together"
+        yield f"step 1: translate {plan.pairs:,} lines with {teachers}: about {duration(minutes)}"
+    training, corpora = recipe.training, recipe.data.train
+    # A pass without gradients takes about a third of an update.
+    taught = len(runs) / 3 / speed_of(runs[0].recipe) if training.teaching else 0.0
+    learned = training.updates * recipe.plan.tokens_per_update
+    if plan.epochs is not None:
+        learned = round(plan.epochs * tokens * (plan.weight + corpora[0].weight))
+    minutes = learned * (1 / speed_of(recipe) + taught) / 60 / (1 - SHARE)
+    if plan.minutes is not None:
+        minutes = plan.minutes - total
+    also = f" and {plan.pairs:,} translations" if plan.weight else ""
+    line = f"train the student on {plan.pairs:,} pairs{also}"
+    yield f"step {1 + bool(plan.weight)}: {line}: about {duration(minutes)}"
+    if plan.weight:
+        yield f"together about {duration(total + minutes)}"
+
+
+def go_on_distilling(folder: Path, say: Say, again: str) -> Outcome | None:
+    """Do the missing steps, the last of which trains the student in ``folder``. Return its outcome;
+    None if the user stopped before it. ``again``: the command that continues.
+
+    Errors: those of ``train``, and ``RunError`` if the text or a teacher has changed.
+    """
+    steps = folder / STEPS
+    plan = read_stored(steps / TEACHERS, DistillationPlan)
+    recipe: Recipe = catalogue.Recipe.load(steps / FINAL)
+    path, minutes = steps / PAIRS, plan.minutes
+    with lock_folder(steps):
+        if plan.weight and not path.is_file():
+            say(f"\nstep 1: {path}")
+            if not _translate(path, plan, recipe, say):
+                say(f"stopped. To continue: {again}")
+                return None
+        if plan.weight:
+            corpus = CorpusSettings(
+                source=str(path.absolute()), format="tsv", synthetic=True, weight=plan.weight
+            )
+            recipe = recipe.override(data={"train": (*recipe.data.train, corpus)})
+            used = read_stored(path.with_suffix(".json"), Translated).seconds / 60
+            minutes = minutes and max((1 - OF_TEXT) * minutes, minutes - used)
+    from dragoman.tasks.training import train  # imports torch
+
+    say(f"\nstep {1 + bool(plan.weight)}: {folder}")
+    return train(
+        recipe, folder, minutes=minutes, epochs=plan.epochs, say=say, resume_command=again,
+    )  # fmt: skip
+
+
+def _translate(path: Path, plan: DistillationPlan, recipe: Recipe, say: Say) -> bool:
+    """Translate the training text, after the lines that are translated already. Return False if the
+    user stopped it."""
+    runs = teacher_runs(recipe)
+    runs[0].require_text("train", "dev", "test")
+    if _hashes(recipe) != plan.text_hashes:
+        raise RunError(
+            f"the training text of {runs[0].folder} has changed since {path.parent.parent} was "
+            "begun. Restore the old text, or begin again in another folder"
+        )
+    for run, digest in zip(runs, plan.teacher_hashes, strict=True):
+        if run.weights_hash != digest:
+            raise RunError(
+                f"the weights of {run.folder} have changed since {path.parent.parent} was begun. "
+                "Restore them, or begin again in another folder"
+            )
+
+    def pairs_after(done: int) -> Iterator[tuple[str, str]]:
+        pairs, ahead = tee(islice(_real_pairs(recipe), done, None))
+        translator = runs[0].open_predictor(ensemble=runs[1:])
+        sources = (pair.source for pair in ahead)
+        results = translator.each(sources, settings=_search(runs[0], plan))
+        for pair, result in zip(pairs, results, strict=True):
+            # Cleaning drops an empty target.
+            best = closest(result, pair.target)
+            yield " ".join(pair.source.split()), " ".join(best.split())
+
+    minutes = None if plan.minutes is None else OF_TEXT * plan.minutes
+    return write_pairs(path, pairs_after, plan.pairs, say, minutes=minutes)
+
+
+def closest(result: Translation, reference: str) -> str:
+    """Return the hypothesis with the highest chrF against the reference; "" if all were cut off."""
+    finished = [choice.text for choice in (result, *result.alternatives) if choice.finished]
+    if not finished:
+        return ""
+    return finished[int(pairwise_chrf([*finished, reference])[:-1, -1].argmax())]
+
+
+def _search(first: Run, plan: DistillationPlan) -> SearchSettings:
+    searched = first.recipe.search.model_copy(update={"sampling": None})
+    return with_beams(searched, None, plan.n_best)
+
+
+def _real_pairs(recipe: Recipe) -> Iterator[Pair]:
+    """Yield the training pairs as plain text, without synthetic ones."""
+    real = tuple(corpus for corpus in recipe.data.train if not corpus.is_synthetic)
+    corpora = plain_corpora(recipe.override(data={"train": real}), "train")
+    return chain.from_iterable(corpus.pairs for corpus in corpora)
+
+
+def _hashes(recipe: Recipe) -> list[str]:
+    return [corpus_fingerprint(corpus) for corpus in recipe.data.train]
