@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
 from dragoman.base.task import Side
 from dragoman.data.cleaning import Cleaner
@@ -44,7 +43,7 @@ from dragoman.sizing.monolingual import (
 )
 from dragoman.sizing.options import TrainOptions
 from dragoman.studies.records import Stored
-from dragoman.studies.steps import FINAL, MONOLINGUAL, Translated, write_pairs
+from dragoman.studies.steps import FINAL, MONOLINGUAL, Translated, save_plan, write_pairs
 from dragoman.tasks import catalogue
 from dragoman.tasks.from_files import Chosen, recipe_of
 from dragoman.tasks.verdict import verdict
@@ -153,12 +152,7 @@ def begin_steps(
     plan = StepsPlan(steps=steps, pairs=pairs, ratio=ratio, minutes=options.minutes, epochs=epochs)
     for line in _described(plan, [*recipes.values(), recipe], summaries["target"].tokens):
         say(line)
-    (folder / STEPS).mkdir(parents=True, exist_ok=True)
-    for name, of_step in recipes.items():
-        of_step.save(folder / STEPS / f"{name}.toml")
-    recipe.save(folder / STEPS / FINAL)
-    written = plan.model_dump_json(indent=1, exclude_none=True)
-    write_text(folder / STEPS / MONOLINGUAL, f"{written}\n")
+    save_plan(folder, MONOLINGUAL, plan, {**recipes, FINAL: recipe})
 
 
 def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iterator[str]:
@@ -202,7 +196,8 @@ def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
     Errors: those of ``train``, and ``RunError`` if the monolingual text has changed.
     """
     steps = folder / STEPS
-    plan, recipe = read_stored(steps / MONOLINGUAL, StepsPlan), catalogue.Recipe.load(steps / FINAL)
+    plan = read_stored(steps / MONOLINGUAL, StepsPlan)
+    recipe = catalogue.Recipe.load(steps / f"{FINAL}.toml")
     with lock_folder(steps):
         before: tuple[Path, int] | None = None
         for number, step in enumerate(plan.steps):

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
+from dragoman.base.wording import plural
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -38,10 +38,11 @@ from dragoman.runs.run import STEPS, Run, refuse_occupied
 from dragoman.search.settings import SearchSettings
 from dragoman.sizing.minutes import duration
 from dragoman.sizing.monolingual import BYTES_A_TOKEN
+from dragoman.sizing.options import DistilOptions
 from dragoman.studies.records import Stored
-from dragoman.studies.steps import FINAL, TEACHERS, Translated, write_pairs
+from dragoman.studies.steps import FINAL, TEACHERS, Translated, save_plan, write_pairs
 from dragoman.tasks import catalogue
-from dragoman.tasks.teachers import teacher_runs
+from dragoman.tasks.teachers import check_teachers, teacher_runs
 from dragoman.tasks.translation.result import Translation
 from dragoman.training.minutes import SHARE
 
@@ -60,145 +61,105 @@ class DistillationPlan(Stored):
 
     format: Literal[1] = 1
     n_best: Annotated[int, Field(ge=1, le=4096)]
-    weight: Annotated[float, Field(ge=0, le=10_000)]
-    """The number of times that each translation is used per epoch. 0: the text is not
-    translated."""
+    weight: Annotated[float, Field(gt=0, le=10_000)]
+    """The number of times that each translation is used per epoch."""
     pairs: Annotated[int, Field(ge=0, le=10**15)]
     """The number of pairs whose sources are translated."""
-    text_hashes: list[str]
-    """The fingerprints of the training text, by which a change is noticed."""
-    teacher_hashes: list[str]
-    """SHA-256 of the teachers' weights."""
+    hashes: list[str]
+    """The fingerprints of the training text and of the teachers' weights, by which a change is
+    noticed."""
     minutes: Annotated[float, Field(gt=0)] | None = None
     epochs: Annotated[float, Field(gt=0)] | None = None
 
 
-def student_recipe(
-    runs: Sequence[Run], changes: Sequence[str], teaching: float, real_weight: float
-) -> Recipe:
-    """Make the recipe of a student: that of the first of its teachers, with ``changes``.
+def student_recipe(runs: Sequence[Run], options: DistilOptions) -> Recipe:
+    """Make the recipe of a student: that of the first of its teachers, with the changes of the
+    options.
 
-    ``real_weight``: the factor for the weights of the corpora. Errors: ``RunError`` for a run that
-    cannot teach or has learned from other things than files, ``RecipeError``.
+    Errors: ``RunError`` for runs that cannot teach, or a first one that has learned from other
+    things than files; ``RecipeError``.
     """
+    check_teachers(runs)
     first = runs[0]
-    for run in runs:
-        run.require_task("translation", "which cannot teach a translator")
-        if run.task.reads_files:
-            raise RunError(
-                f"{run.folder} is a {run.task.called}, which reads files. Give translators of text"
-            )
     data = first.recipe.data
     if data.embedded is not None or data.prepared is not None:
-        text = "text that dragoman generates" if data.embedded is not None else data.prepared
+        text = data.prepared or "text that dragoman generates"
         raise RunError(
             f"{first.folder} has learned from {text}, and a student needs files of parallel text. "
-            "Name a teacher first that was trained on files"
+            "Give a teacher first that was trained on files"
         )
     first.require_text("train", "dev", "test")
     weighted = tuple(
-        corpus.model_copy(update={"weight": real_weight * corpus.weight}) for corpus in data.train
+        corpus.model_copy(update={"weight": options.real_weight * corpus.weight})
+        for corpus in data.train
     )
+    teachers = tuple(Teacher(run=str(run.folder.absolute())) for run in runs)
+    # Settings that teachers exclude, and those of the first teacher's machine and time.
+    reset = {"consistency": 0.0, "blend": False, "way": None, "first_plan": None, "minutes": 0.0}
     recipe = first.recipe.override(
-        data={
-            "train": weighted,
-            "old": None,
-            "teachers": tuple(Teacher(run=str(run.folder.absolute())) for run in runs),
-        },
-        training={
-            "teaching": teaching,
-            "consistency": 0.0,
-            "blend": False,
-            "way": None,
-            "first_plan": None,
-            "minutes": 0.0,
-        },
+        data={"train": weighted, "old": None, "teachers": teachers},
+        training={**reset, "teaching": options.teaching},
     )
     recipe = recipe.model_copy(update={"name": f"{recipe.name}-distilled"})
-    recipe = recipe.change(["training.guided.weight=0", *changes])
-    teacher_runs(recipe)  # checks the vocabularies
-    return recipe
+    seed = [] if options.seed is None else [f"seed={options.seed}"]
+    return recipe.change(["training.guided.weight=0", *options.set_, *seed])
 
 
-def begin_distilling(
-    recipe: Recipe,
-    folder: Path,
-    *,
-    n_best: int,
-    weight: float,
-    minutes: float | None,
-    epochs: float | None,
-    say: Say,
-) -> None:
+def begin_distilling(recipe: Recipe, folder: Path, options: DistilOptions, say: Say) -> None:
     """Plan the steps of a student with ``recipe``, say what they are and how long they take, and
     write them into ``folder``.
 
-    ``weight``: that of the translations. Errors: ``RunError`` for a folder that is not empty or a
-    teacher without weights, ``DataError`` for text that cannot be used.
+    Errors: ``RunError`` for a folder that is not empty or a teacher without weights, ``DataError``
+    for text that cannot be used.
     """
     refuse_occupied(folder)
-    runs = teacher_runs(recipe)
     sampler, pairs, size = BlockSampler(), 0, 0
     for pair in sampler.watch(_real_pairs(recipe)):
         pairs += 1
         size += len(pair.target.encode("utf-8", "surrogateescape"))
     plan = DistillationPlan(
-        n_best=n_best,
-        weight=weight,
+        n_best=options.n_best,
+        weight=options.weight,
         pairs=pairs,
-        text_hashes=_hashes(recipe),
-        teacher_hashes=[run.weights_hash for run in runs],
-        minutes=minutes,
-        epochs=epochs,
+        hashes=_hashes(recipe, teacher_runs(recipe)),
+        minutes=options.minutes,
+        epochs=options.epochs,
     )
     sources = [pair.source for pair in chain.from_iterable(sampler.blocks)]
-    for line in _described(plan, recipe, runs, sources, size / BYTES_A_TOKEN):
+    for line in _described(plan, recipe, sources, size / BYTES_A_TOKEN):
         say(line)
-    (folder / STEPS).mkdir(parents=True, exist_ok=True)
-    recipe.save(folder / STEPS / FINAL)
-    written = plan.model_dump_json(indent=1, exclude_none=True)
-    write_text(folder / STEPS / TEACHERS, f"{written}\n")
+    save_plan(folder, TEACHERS, plan, {FINAL: recipe})
 
 
 def _described(
-    plan: DistillationPlan,
-    recipe: Recipe,
-    runs: Sequence[Run],
-    sources: Sequence[str],
-    tokens: float,
+    plan: DistillationPlan, recipe: Recipe, sources: Sequence[str], tokens: float
 ) -> Iterator[str]:
     """Yield the steps in words, with their times. ``sources``: some of the text; ``tokens``: the
     target tokens of all of it."""
     from dragoman.sizing.budget import speed_of  # imports torch
 
-    total = 0.0
-    if plan.weight:
-        translator = runs[0].open_predictor(ensemble=runs[1:])
-        some = sources[:: max(1, len(sources) // _TIMED)]
-        search = _search(runs[0], plan)
-        translator.batch(some[:1], settings=search)  # the first takes longer
-        began = time.monotonic()
-        translator.batch(some, settings=search)
-        minutes = (time.monotonic() - began) / len(some) * plan.pairs / 60
-        if plan.minutes is not None:
-            minutes = min(minutes, OF_TEXT * plan.minutes)
-        total += minutes
-        teachers = "the teacher" if len(runs) == 1 else f"{len(runs)} teachers together"
-        yield f"step 1: translate {plan.pairs:,} lines with {teachers}: about {duration(minutes)}"
-    training, corpora = recipe.training, recipe.data.train
+    runs = teacher_runs(recipe)
+    translator = runs[0].open_predictor(ensemble=runs[1:])
+    some = sources[:: max(1, len(sources) // _TIMED)]
+    search = _search(runs[0], plan)
+    translator.batch(some[:1], settings=search)  # the first takes longer
+    began = time.monotonic()
+    translator.batch(some, settings=search)
+    text = (time.monotonic() - began) / len(some) * plan.pairs / 60
     # A pass without gradients takes about a third of an update.
-    taught = len(runs) / 3 / speed_of(runs[0].recipe) if training.teaching else 0.0
-    learned = training.updates * recipe.plan.tokens_per_update
+    taught = len(runs) / 3 / speed_of(runs[0].recipe) if recipe.training.teaching else 0.0
+    learned = recipe.training.updates * recipe.plan.tokens_per_update
     if plan.epochs is not None:
-        learned = round(plan.epochs * tokens * (plan.weight + corpora[0].weight))
-    minutes = learned * (1 / speed_of(recipe) + taught) / 60 / (1 - SHARE)
+        learned = round(plan.epochs * tokens * (plan.weight + recipe.data.train[0].weight))
+    rest = learned * (1 / speed_of(recipe) + taught) / 60 / (1 - SHARE)
     if plan.minutes is not None:
-        minutes = plan.minutes - total
-    also = f" and {plan.pairs:,} translations" if plan.weight else ""
-    line = f"train the student on {plan.pairs:,} pairs{also}"
-    yield f"step {1 + bool(plan.weight)}: {line}: about {duration(minutes)}"
-    if plan.weight:
-        yield f"together about {duration(total + minutes)}"
+        text = min(text, OF_TEXT * plan.minutes)
+        rest = plan.minutes - text
+    lines, teachers = f"{plan.pairs:,} lines", plural(len(runs), "teacher")
+    yield f"step 1: translate {lines} with {teachers}: about {duration(text)}"
+    both = f"{plan.pairs:,} pairs and their translations"
+    yield f"step 2: train the student on {both}: about {duration(rest)}"
+    yield f"together about {duration(text + rest)}"
 
 
 def go_on_distilling(folder: Path, say: Say, again: str) -> Outcome | None:
@@ -209,24 +170,25 @@ def go_on_distilling(folder: Path, say: Say, again: str) -> Outcome | None:
     """
     steps = folder / STEPS
     plan = read_stored(steps / TEACHERS, DistillationPlan)
-    recipe: Recipe = catalogue.Recipe.load(steps / FINAL)
-    path, minutes = steps / PAIRS, plan.minutes
+    recipe: Recipe = catalogue.Recipe.load(steps / f"{FINAL}.toml")
+    path = steps / PAIRS
     with lock_folder(steps):
-        if plan.weight and not path.is_file():
+        if not path.is_file():
             say(f"\nstep 1: {path}")
             if not _translate(path, plan, recipe, say):
                 say(f"stopped. To continue: {again}")
                 return None
-        if plan.weight:
-            corpus = CorpusSettings(
-                source=str(path.absolute()), format="tsv", synthetic=True, weight=plan.weight
-            )
-            recipe = recipe.override(data={"train": (*recipe.data.train, corpus)})
+        minutes = plan.minutes
+        if minutes is not None:
             used = read_stored(path.with_suffix(".json"), Translated).seconds / 60
-            minutes = minutes and max((1 - OF_TEXT) * minutes, minutes - used)
+            minutes = max((1 - OF_TEXT) * minutes, minutes - used)
+    written = CorpusSettings(
+        source=str(path.absolute()), format="tsv", synthetic=True, weight=plan.weight
+    )
+    recipe = recipe.override(data={"train": (*recipe.data.train, written)})
     from dragoman.tasks.training import train  # imports torch
 
-    say(f"\nstep {1 + bool(plan.weight)}: {folder}")
+    say(f"\nstep 2: {folder}")
     return train(
         recipe, folder, minutes=minutes, epochs=plan.epochs, say=say, resume_command=again,
     )  # fmt: skip
@@ -237,17 +199,11 @@ def _translate(path: Path, plan: DistillationPlan, recipe: Recipe, say: Say) -> 
     user stopped it."""
     runs = teacher_runs(recipe)
     runs[0].require_text("train", "dev", "test")
-    if _hashes(recipe) != plan.text_hashes:
+    if _hashes(recipe, runs) != plan.hashes:
         raise RunError(
-            f"the training text of {runs[0].folder} has changed since {path.parent.parent} was "
-            "begun. Restore the old text, or begin again in another folder"
+            f"the training text or a teacher has changed since {path.parent.parent} was begun. "
+            "Restore the old files, or begin again in another folder"
         )
-    for run, digest in zip(runs, plan.teacher_hashes, strict=True):
-        if run.weights_hash != digest:
-            raise RunError(
-                f"the weights of {run.folder} have changed since {path.parent.parent} was begun. "
-                "Restore them, or begin again in another folder"
-            )
 
     def pairs_after(done: int) -> Iterator[tuple[str, str]]:
         pairs, ahead = tee(islice(_real_pairs(recipe), done, None))
@@ -283,5 +239,6 @@ def _real_pairs(recipe: Recipe) -> Iterator[Pair]:
     return chain.from_iterable(corpus.pairs for corpus in corpora)
 
 
-def _hashes(recipe: Recipe) -> list[str]:
-    return [corpus_fingerprint(corpus) for corpus in recipe.data.train]
+def _hashes(recipe: Recipe, runs: Sequence[Run]) -> list[str]:
+    texts = (corpus_fingerprint(corpus) for corpus in recipe.data.train)
+    return [*texts, *(run.weights_hash for run in runs)]

@@ -11,7 +11,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -22,14 +22,15 @@ from dragoman.base.errors import FileError, RunError
 from dragoman.base.wording import plural
 from dragoman.runs.files import read_stored
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, STEPS
 from dragoman.search.offline import WINDOW
 from dragoman.studies.records import Stored
 from dragoman.training.interrupt import StopRequest
 from dragoman.training.progress import clock
 
-FINAL = "final.toml"
-"""The recipe of the last model without the pairs that other models write."""
+FINAL = "final"
+"""The name of the recipe of the last model, without the pairs that other models write."""
 PLANS = MONOLINGUAL, TEACHERS = "plan.json", "teachers.plan.json"
 """The names of plans: of a run that learns from monolingual text, and of one that learns from
 teachers."""
@@ -59,6 +60,15 @@ def refuse_begun(folder: Path) -> None:
             f"{folder} is already begun. Continue it with dragoman resume {folder}, or set another "
             "folder with --to FOLDER"
         )
+
+
+def save_plan(folder: Path, name: str, plan: Stored, recipes: Mapping[str, Recipe]) -> None:
+    """Write the recipes of steps, by their names, and then their plan, into ``folder``."""
+    (folder / STEPS).mkdir(parents=True, exist_ok=True)
+    for of_step, recipe in recipes.items():
+        recipe.save(folder / STEPS / f"{of_step}.toml")
+    written = plan.model_dump_json(indent=1, exclude_none=True)
+    write_text(folder / STEPS / name, f"{written}\n")
 
 
 def write_pairs(
