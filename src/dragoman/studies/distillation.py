@@ -113,6 +113,10 @@ def begin_distilling(recipe: Recipe, folder: Path, options: DistilOptions, say: 
     for text that cannot be used.
     """
     refuse_occupied(folder)
+    runs = teacher_runs(recipe)
+    for run in runs:
+        for sentence in run.verdict():
+            say(f"warning: {run.folder}: {sentence}")
     sampler, pairs, size = BlockSampler(), 0, 0
     for pair in sampler.watch(_real_pairs(recipe)):
         pairs += 1
@@ -121,7 +125,7 @@ def begin_distilling(recipe: Recipe, folder: Path, options: DistilOptions, say: 
         n_best=options.n_best,
         weight=options.weight,
         pairs=pairs,
-        hashes=_hashes(recipe, teacher_runs(recipe)),
+        hashes=_hashes(recipe, runs),
         minutes=options.minutes,
         epochs=options.epochs,
     )
@@ -221,9 +225,7 @@ def _translate(path: Path, plan: DistillationPlan, recipe: Recipe, say: Say) -> 
 
 def closest(result: Translation, reference: str) -> str:
     """Return the hypothesis with the highest chrF against the reference; "" if all were cut off."""
-    finished = [choice.text for choice in (result, *result.alternatives) if choice.finished]
-    if not finished:
-        return ""
+    finished = [choice.text for choice in (result, *result.alternatives) if choice.finished] or [""]
     return finished[int(pairwise_chrf([*finished, reference])[:-1, -1].argmax())]
 
 
