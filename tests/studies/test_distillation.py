@@ -29,7 +29,6 @@ from dragoman.studies.steps import is_begun, refuse_begun
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.report import write_report
 from dragoman.tasks.training import train
-from dragoman.tasks.translation.result import Translation
 
 UPDATES = "training.updates=4"
 
@@ -169,14 +168,13 @@ def test_other_text_and_other_teachers_are_not_mixed(
     assert (copy / "steps" / "teachers.tsv.part").stat().st_size > 0
 
 
-def test_the_closest_translation_was_not_cut_off() -> None:
-    def translation(text: str, finished: bool, others: tuple[Translation, ...] = ()) -> Translation:
-        return Translation("source", text, 0.0, (), others, finished=finished)
-
-    others = translation("the red house", False), translation("the red horse", True)
-    assert closest(translation("a house", True, others), "the red house") == "the red horse"
-    assert closest(translation("a house", True), "the red house") == "a house"
-    assert closest(translation("the red house", False), "the red house") == ""
+def test_the_first_of_the_closest_texts_is_taken() -> None:
+    reference = "The cat eats the fish."
+    texts = ["", "The dog.", "The cat eats fish.", "The cat eats fish.", "A cat"]
+    scores = [sentence_chrf(text, [reference]).score for text in texts]
+    assert closest(texts, reference) == texts[scores.index(max(scores))] == texts[2]
+    assert closest([""], reference) == ""
+    assert closest(["b", "a"], "c") == "b"
 
 
 def test_the_steps_share_the_minutes_and_weak_teachers_are_named(

@@ -43,7 +43,6 @@ from dragoman.studies.records import Stored
 from dragoman.studies.steps import FINAL, TEACHERS, Translated, save_plan, write_pairs
 from dragoman.tasks import catalogue
 from dragoman.tasks.teachers import check_teachers, teacher_runs
-from dragoman.tasks.translation.result import Translation
 from dragoman.training.minutes import SHARE
 
 if TYPE_CHECKING:
@@ -130,12 +129,12 @@ def begin_distilling(recipe: Recipe, folder: Path, options: DistilOptions, say: 
         epochs=options.epochs,
     )
     sources = [pair.source for pair in chain.from_iterable(sampler.blocks)]
-    for line in _described(plan, recipe, sources, size / BYTES_A_TOKEN):
+    for line in _describe(plan, recipe, sources, size / BYTES_A_TOKEN):
         say(line)
     save_plan(folder, TEACHERS, plan, {FINAL: recipe})
 
 
-def _described(
+def _describe(
     plan: DistillationPlan, recipe: Recipe, sources: Sequence[str], tokens: float
 ) -> Iterator[str]:
     """Yield the steps in words, with their times. ``sources``: some of the text; ``tokens``: the
@@ -215,18 +214,19 @@ def _translate(path: Path, plan: DistillationPlan, recipe: Recipe, say: Say) -> 
         sources = (pair.source for pair in ahead)
         results = translator.each(sources, settings=_search(runs[0], plan))
         for pair, result in zip(pairs, results, strict=True):
+            choices = (result, *result.alternatives)
+            finished = [choice.text for choice in choices if choice.finished]
             # Cleaning drops an empty target.
-            best = closest(result, pair.target)
+            best = closest(finished or [""], pair.target)
             yield " ".join(pair.source.split()), " ".join(best.split())
 
     minutes = None if plan.minutes is None else OF_TEXT * plan.minutes
     return write_pairs(path, pairs_after, plan.pairs, say, minutes=minutes)
 
 
-def closest(result: Translation, reference: str) -> str:
-    """Return the hypothesis with the highest chrF against the reference; "" if all were cut off."""
-    finished = [choice.text for choice in (result, *result.alternatives) if choice.finished] or [""]
-    return finished[int(pairwise_chrf([*finished, reference])[:-1, -1].argmax())]
+def closest(texts: Sequence[str], reference: str) -> str:
+    """Return the first of the texts that have the highest chrF against the reference."""
+    return texts[int(pairwise_chrf([*texts, reference])[:-1, -1].argmax())]
 
 
 def _search(first: Run, plan: DistillationPlan) -> SearchSettings:
