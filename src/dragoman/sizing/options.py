@@ -150,7 +150,7 @@ class TrainOptions(FilesOptions):
 class DistilOptions:
     """The arguments and options of ``dragoman distil``."""
 
-    runs: list[Path] = field(metadata={"is_argument": True, "default": ..., "metavar": "RUN..."})
+    runs: list[Path] = field(metadata={"is_argument": True, "default": ..., "metavar": "RUN"})
     """The teachers: runs that translate between the same languages, with the same target
     vocabulary, such as those of train --seeds; the folder of --seeds stands for all of its runs."""
     to: Path | None = None
