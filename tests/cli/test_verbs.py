@@ -29,7 +29,7 @@ VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
     "shortlist", "doctor", "serve", "look", "figure", "lesson", "write", "align", "sweep", "ablate",
     "classify", "fill", "parse", "tag", "transcribe", "detect", "paint", "prepare", "import",
-    "export",
+    "export", "distil",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 

@@ -152,8 +152,8 @@ def test_every_variable_of_the_page_is_looked_up() -> None:
 
 VIEWS = {"translate": "Translate", "write": "Write", "classify": "Classify", "fill": "Fill in",
          "parse": "Parse", "tag": "Tag", "label": "Label", "transcribe": "Transcribe",
-         "boxes": "Boxes", "lines": "Text in a picture", "paint": "Paint", "lesson": "How it works", "look": "Look",
-         "lesson": "Lesson", "figures": "Figures", "run": "Run"}  # fmt: skip
+         "boxes": "Boxes", "lines": "Text in a picture", "paint": "Paint", "lesson": "How it works",
+         "look": "Look", "figures": "Figures", "run": "Run"}  # fmt: skip
 
 
 def test_every_view_has_its_part_of_the_pages_help() -> None:

@@ -86,8 +86,8 @@ def choose(page: Page, run: str) -> None:
 
 
 def saved(page: Page, button: str, of: str) -> str:
-    """The text of the file that a button gives, in its menu where it stands in one: an SVG stands by
-    itself, without the page."""
+    """The text of the file that a button gives, in its menu where it stands in one: an SVG stands
+    by itself, without the page."""
     menus = page.locator("details.saves").filter(
         has=page.locator(f"summary[aria-label*={json.dumps(of, ensure_ascii=False)}]")
     )

@@ -54,7 +54,7 @@ def test_a_chain_of_runs_is_followed_when_text_and_bases_are_gone(
     assert [base["name"] for base in notes["bases"]] == ["second", "first"]
     assert [b["weights"] for b in notes["bases"]] == [second.weights_hash, first.weights_hash]
     assert notes["bases"][1]["corpora"][0]["sha256"] == first.notes()["corpora"][0]["sha256"]
-    who = "first, from which third was started,"
+    who = "first, on which third is based,"
     told = f"{who} has learned from {seen} of the {len(test)} test"
     assert told in notes["overlap"] and "second, the run" not in notes["overlap"]
     # Alone, far from its text and from the runs before it.
@@ -89,7 +89,7 @@ def test_new_runs_say_what_their_bases_have_learned(
     lines = [pair.target.split("\n") for pair in test]  # read as passages of lines
     seen = sum(2 * sum(line in known for line in one) >= len(one) for one in lines)
     assert max(map(len, lines)) > 2 and seen > 0
-    who = "first, from which filler was started,"
+    who = "first, on which filler is based,"
     told = f"{who} has learned from {seen} of the {len(test)} test texts"
     assert any(told in line for line in said)
     found = dragoman("evaluate", run.folder)
@@ -103,11 +103,11 @@ def test_new_runs_say_what_their_bases_have_learned(
     known = {line for pair in plain_pairs(run.recipe, "train") for line in pair.target.split("\n")}
     test = plain_pairs(new.recipe, "test")
     seen = sum(pair.source in known for pair in test)
-    who = "filler, from which back was started,"
+    who = "filler, on which back is based,"
     told = f"{who} has learned from {seen} of the {len(test)} test texts"
     assert 10 < seen < len(test) and told in new.notes()["overlap"]
     # The translation that all of it began with is found too.
-    assert "first, from which back was started, has learned from" in new.notes()["overlap"]
+    assert "first, on which back is based, has learned from" in new.notes()["overlap"]
 
 
 def test_a_decoder_has_learned_what_its_base_wrote(
@@ -125,7 +125,7 @@ def test_a_decoder_has_learned_what_its_base_wrote(
     written = {pair.target for pair in plain_pairs(first.recipe, "train")}
     test = plain_pairs(new.recipe, "test")
     seen = sum(pair.target in written for pair in test)
-    who = "first, from which new was started,"
+    who = "first, on which new is based,"
     told = f"{who} has learned from {seen} of the {len(test)} test texts"
     assert 10 < seen < len(test) and told in new.notes()["overlap"]
 
@@ -137,7 +137,7 @@ def test_a_base_without_hashes_is_named_as_unknown(
     old = Run.open(shutil.copytree(first.folder, first.folder.parent / "old"))
     shutil.rmtree(old.folder / "learned")
     new = trained_run(second.recipe, tmp_path / "new", start_from=old)
-    told = "old, from which new was started, has learned from any of the"
+    told = "old, on which new is based, has learned from any of the"
     assert told in new.notes()["overlap"]
     assert "has no hashes of its texts" in new.notes()["bases"][0]["unknown"]
     found = compare(ComparisonRequest([new.folder, new.folder], samples=10)).compared
@@ -182,7 +182,7 @@ def test_numbers_that_several_recordings_say_are_no_overlap(tmp_path: Path) -> N
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     train, dev, test = (str(tmp_path / f"{name}.csv") for name in rows)
     recipe, _ = recipe_of([train], dev=[dev], test=[test], learns=False)
-    notes = record_learned(recipe, tmp_path, None, None, print)
+    notes = record_learned(recipe, tmp_path, [], None, print)
     assert notes["overlap"] == (
         "of 6 test pairs, training also has the source of 1, the target of 2 and the whole pair of "
         "1 (lines 6, 7, …): scores on test may flatter"

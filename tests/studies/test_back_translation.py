@@ -19,10 +19,9 @@ from dragoman.sizing.options import TrainOptions
 from dragoman.studies.back_translation import (
     begin_steps,
     go_on_steps,
-    is_begun,
     last_chosen,
-    refuse_begun,
 )
+from dragoman.studies.steps import is_begun, refuse_begun
 from dragoman.tasks.catalogue import Recipe, Run
 
 PAIRS, LINES = 300, 120

@@ -17,7 +17,8 @@ MARKED = """(() => {
 """Digits that the formatter of the page has written are wide ones."""
 UNMARKED = """() => {
   const theirs = 'pre, code, textarea, input, cite, footer, .says, .recipe, [translate=no], math,' +
-    '.caption, .remark, .note:not(p.note:has(strong)), .text, :not(html)[lang], .brackets, figcaption,' +
+    '.caption, .remark, .note:not(p.note:has(strong)), .text, :not(html)[lang], .brackets,' +
+    'figcaption,' +
     'caption, thead th, .samples, .encodings, a, .title, .legend span, nav, .does, details > p,' +
     '.limits, .notice';
   const fixed = /(100|80|50)\u00a0%/g;  // said of every run

@@ -21,6 +21,7 @@ from dragoman.cli import (
     compare,
     data,
     demo,
+    distil,
     evaluate,
     export,
     import_,
@@ -40,8 +41,8 @@ from dragoman.tasks import program
 _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
-        demo.demo, train.train, train.resume, studies.sweep, studies.ablate, train.average,
-        *_shortlist, prepare.prepare, import_.import_, export.export,
+        demo.demo, train.train, train.resume, distil.distil, studies.sweep, studies.ablate,
+        train.average, *_shortlist, prepare.prepare, import_.import_, export.export,
     ),
     "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),

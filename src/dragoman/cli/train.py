@@ -80,8 +80,9 @@ def train(args: TrainArguments) -> None:
     prepare_process()
     from dragoman.runs.run import refuse_occupied, refuse_run
     from dragoman.sizing.start_from import part_named
-    from dragoman.studies.back_translation import begin_steps, last_chosen, refuse_begun
+    from dragoman.studies.back_translation import begin_steps, last_chosen
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
+    from dragoman.studies.steps import refuse_begun
     from dragoman.tasks.from_files import languages_read, name_of, recipe_of
 
     log_to_stderr()
@@ -142,7 +143,7 @@ def train(args: TrainArguments) -> None:
     refuse(folder)
     if in_steps:
         begin_steps(options, chosen, folder, epochs, say)
-        _go_on_steps(folder)
+        go_on_steps(folder)
         return
     if group is not None:
         begin_seeds(folder, group)
@@ -183,8 +184,8 @@ def resume(args: ResumeArguments) -> None:
     """
     prepare_process()
     from dragoman.runs.run import RECIPE
-    from dragoman.studies.back_translation import is_begun
     from dragoman.studies.seeds import seeds_in
+    from dragoman.studies.steps import is_begun
     from dragoman.tasks import catalogue
 
     log_to_stderr()
@@ -197,7 +198,7 @@ def resume(args: ResumeArguments) -> None:
     if is_begun(args.run):
         if args.text:
             raise typer.BadParameter("--text works only when all steps before the run are done")
-        _go_on_steps(args.run)
+        go_on_steps(args.run)
         return
     group = seeds_in(args.run)
     if group is not None:
@@ -231,11 +232,14 @@ def _is_several(folder: Path) -> bool:
     return bool(plans)
 
 
-def _go_on_steps(folder: Path) -> None:
-    """Do the missing steps of a run that learns from monolingual text, and measure it."""
-    from dragoman.studies.back_translation import go_on_steps
+def go_on_steps(folder: Path) -> None:
+    """Do the missing steps of a run that is made in several, and measure it."""
+    from dragoman.studies import back_translation, distillation
+    from dragoman.studies.steps import TEACHERS, is_begun
 
-    outcome = go_on_steps(folder, say, command("resume", folder))
+    distils = is_begun(folder, TEACHERS)
+    go_on = distillation.go_on_distilling if distils else back_translation.go_on_steps
+    outcome = go_on(folder, say, command("resume", folder))
     if outcome is None:
         raise typer.Exit(130)
     finish_run(folder, outcome)

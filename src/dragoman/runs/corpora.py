@@ -83,10 +83,10 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
     used = cleaner or new_cleaner(recipe)
     corpora = []
     for corpus in data.train:
-        if corpus.tag and side != "train":  # nothing is measured on synthetic text
+        if corpus.is_synthetic and side != "train":  # nothing is measured on synthetic text
             continue
         pairs = used.pairs(read_pairs(corpus), corpus.name)
-        if not corpus.tag:
+        if not corpus.is_synthetic:
             pairs = split_pairs(pairs, data.split, side)
         corpora.append(WeightedPairs(pairs, corpus.weight, corpus.name))
     if side == "train" and (of_old_text := recipe.of_old_text) is not None:
@@ -128,7 +128,7 @@ def training_pairs(
     for corpus in data.train:
         sampler = BlockSampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
-        if doubts is not None and len(recipe.spec.texts) > 1 and not corpus.tag:
+        if doubts is not None and len(recipe.spec.texts) > 1 and not corpus.is_synthetic:
             doubts += _doubts(recipe, corpus, sampler)
 
 
@@ -166,7 +166,7 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     }  # fmt: skip
     doubts = []
     for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
-        if corpus.tag:  # a model made it: what is wrong with it is known
+        if corpus.is_synthetic:  # a model made it: what is wrong with it is known
             continue
         sampler = BlockSampler()
         for _ in sampler.watch(read_pairs(corpus)):
@@ -246,8 +246,8 @@ def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
     """The training text of a recipe as a vocabulary is learned from it, some of its sides.
     Monolingual text counts; synthetic text, of which a side is a part of it, does not."""
     data = recipe.data
-    if any(corpus.tag for corpus in data.train):
-        real = tuple(corpus for corpus in data.train if not corpus.tag)
+    if any(corpus.is_synthetic for corpus in data.train):
+        real = tuple(corpus for corpus in data.train if not corpus.is_synthetic)
         recipe = recipe.override(data={"train": real})
     for _, pair in named_examples(recipe):
         for side in sides:

@@ -95,7 +95,7 @@ class Learned:
         return f"{what}: the scores of {name} on them may be too high"
 
     def _who(self, name: str) -> str:
-        return f"{self.base}, from which {name} was started," if self.base else name
+        return f"{self.base}, on which {name} is based," if self.base else name
 
 
 def _find(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:
@@ -149,10 +149,13 @@ class _Watch:
 
 
 def record_learned(
-    recipe: Recipe, folder: Path, start_from: Run | None, take: ModelPart | None, say: Say
+    recipe: Recipe, folder: Path, bases: Sequence[Run], take: ModelPart | None, say: Say
 ) -> dict[str, Any]:
     """Write down what a new run will learn from, and what the runs before it have, and say how
-    much of dev and test is in either -> notes for the run. Reads the training text once."""
+    much of dev and test is in either -> notes for the run. Reads the training text once.
+
+    ``bases``: the run that it starts from, or its teachers.
+    """
     watch = _Watch(recipe)
     train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
     held = {side: list(texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
@@ -165,8 +168,8 @@ def record_learned(
             pass
     _save(folder, 0, watch.hashes())
     notes: dict[str, Any] = {}
-    if start_from is not None:
-        notes[BASES] = _take_over(start_from, take, folder)
+    if bases:
+        notes[BASES] = _take_over(bases, take, folder)
         for learned in texts_of_bases(folder, notes[BASES]):
             for side, pairs in held.items():
                 count = sum(learned.has(pairs))
@@ -202,20 +205,23 @@ def _comparable(
     return map(as_compared, train), {name: list(map(as_compared, held[name])) for name in held}
 
 
-def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
-    """Copies the hashes of a run and of those before it into the folder of a new one -> notes."""
-    notes = base.notes()
-    own: dict[str, Any] = {
-        "name": base.folder.resolve().name,
-        "weights": base.weights_hash,
-        "part": take,
-        "corpora": [
-            {"name": entry["name"], "sha256": entry["sha256"]} for entry in notes.get("corpora", [])
-        ],
-    }
-    known = notes.get(BASES, [])
-    before = zip(known, texts_of_bases(base.folder, known), strict=True)
-    bases = [(own, texts_of_run(base)), *before]
+def _take_over(runs: Sequence[Run], take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
+    """Copies the hashes of runs and of those before them into the folder of a new one -> notes."""
+    bases: list[tuple[dict[str, Any], Learned]] = []
+    for run in runs:
+        notes = run.notes()
+        own: dict[str, Any] = {
+            "name": run.folder.resolve().name,
+            "weights": run.weights_hash,
+            "part": take,
+            "corpora": [
+                {"name": entry["name"], "sha256": entry["sha256"]}
+                for entry in notes.get("corpora", [])
+            ],
+        }
+        known = notes.get(BASES, [])
+        before = zip(known, texts_of_bases(run.folder, known), strict=True)
+        bases += [(own, texts_of_run(run)), *before]
     for number, (note, learned) in enumerate(bases, 1):
         note["unknown"] = learned.unknown
         _save(folder, number, learned.hashes)

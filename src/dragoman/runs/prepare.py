@@ -122,8 +122,8 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
 
 def _real(recipe: Recipe, store: TokenStore) -> int:
     """The number of training examples before the first corpus of synthetic ones, or all."""
-    tagged = (corpus.tag for corpus in recipe.data.train)
-    first = next((number for number, tag in enumerate(tagged) if tag), None)
+    synthetic = (corpus.is_synthetic for corpus in recipe.data.train)
+    first = next((number for number, is_made in enumerate(synthetic) if is_made), None)
     return len(store) if first is None else store.corpora[first].first
 
 

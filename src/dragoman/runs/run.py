@@ -18,7 +18,7 @@
     lexicon.txt          the words of the training sources, and how often each was read
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
-    steps/               of a run that learns from monolingual text: the runs that translated it
+    steps/               of a run that learns from the translations of other runs: what it needs
     film/                thin snapshots from update 0 on, if the run has them (training/film.py)
     training/            resumable state; without it the model still works
     .lock                there, and locked, while a process changes the folder
@@ -78,8 +78,8 @@ SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
 TEST = "test.jsonl"
 STEPS = "steps"
-"""The folder with what a run that learns from monolingual text needs first: other runs, and their
-translations."""
+"""The folder with what a run that learns from the translations of other runs needs first: these
+translations, and runs that were trained for them."""
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
 LONGEST_WORDS = "longest_words"

@@ -147,6 +147,39 @@ class TrainOptions(FilesOptions):
                 raise RecipeError(f"--{name.strip('_').replace('_', '-')}{why}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class DistilOptions:
+    """The arguments and options of ``dragoman distil``."""
+
+    runs: list[Path] = field(metadata={"is_argument": True, "default": ..., "metavar": "RUN"})
+    """The teachers: runs that translate between the same languages, with the same target
+    vocabulary, such as those of train --seeds; the folder of --seeds stands for all of its runs."""
+    to: Path | None = None
+    """The run folder to create. Default: runs/NAME-distilled, with NAME taken from the first
+    teacher."""
+    n_best: int = field(default=4, metadata={"ge": 1, "le": 100})
+    """The number of translations of each training source. Of these, the student learns the one that
+    is most similar to the reference, by chrF."""
+    teaching: float = field(default=0.5, metadata={"ge": 0, "le": 1})
+    """The share of each target token that is the prediction of the teachers (training.teaching). 0:
+    the student learns only their translations."""
+    weight: float = field(default=1.0, metadata={"ge": 0.01, "le": 10_000})
+    """The number of times that each translation of the teachers is used per epoch."""
+    real_weight: float = field(default=1.0, metadata={"ge": 0.01, "le": 10_000})
+    """The number of times that each pair is used per epoch, times the weight of its corpus."""
+    minutes: float | None = field(default=None, metadata={"ge": 0.1})
+    """The time for everything. Translating takes at most a third of it; if that is too short, only
+    the first part of the text is translated. Default: the student trains for as many updates as
+    the first teacher."""
+    epochs: float | None = field(default=None, metadata={"ge": 0.01})
+    """Train the student for this many epochs."""
+    seed: int | None = None
+    """The seed for all random numbers of the student. Default: that of the first teacher."""
+    set_: list[str] = field(default_factory=list, metadata={"default": None})
+    """Change any setting of the student, such as model.model_dim=128. The section text cannot be
+    changed, because a student uses the vocabularies of its teacher. May be repeated."""
+
+
 def is_text(path: str) -> bool:
     """Return whether a path is a file or a folder, and its name is not that of a recipe."""
     return Path(path).exists() and not path.endswith(".toml")

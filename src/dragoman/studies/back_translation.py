@@ -12,9 +12,6 @@ RUN                       the last model, which learns from the pairs and the la
 from __future__ import annotations
 
 import math
-import os
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -23,10 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from dragoman.base.atomic import write_text
-from dragoman.base.errors import FileError, RunError
+from dragoman.base.errors import RunError
 from dragoman.base.task import Side
-from dragoman.base.wording import plural
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.split import hash_of
@@ -37,7 +32,6 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import MonolingualText
 from dragoman.runs.run import RECIPE, STEPS, refuse_occupied
-from dragoman.search.offline import WINDOW
 from dragoman.search.settings import SamplingSettings
 from dragoman.sizing.minutes import duration
 from dragoman.sizing.monolingual import (
@@ -49,22 +43,18 @@ from dragoman.sizing.monolingual import (
 )
 from dragoman.sizing.options import TrainOptions
 from dragoman.studies.records import Stored
+from dragoman.studies.steps import FINAL, MONOLINGUAL, Translated, save_plan, write_pairs
 from dragoman.tasks import catalogue
 from dragoman.tasks.from_files import Chosen, recipe_of
 from dragoman.tasks.verdict import verdict
-from dragoman.training.interrupt import StopRequest
 from dragoman.training.minutes import SHARE
-from dragoman.training.progress import clock
 
 if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
 
-PLAN, FINAL = "plan.json", "final.toml"
 OF_LAST, OF_MODELS, OF_TEXT = 1 / 2, 1 / 3, 1 / 6
 """The shares of ``--minutes`` for the last model, for all models before it, and for translating.
 What the earlier steps do not use is the last model's."""
-_EVERY = 10.0
-"""The seconds between two lines of progress."""
 
 _Number = Annotated[float, Field(gt=0, le=1e15)]
 _Count = Annotated[int, Field(ge=0, le=10**15)]
@@ -105,29 +95,6 @@ class StepsPlan(Stored):
     """The time of all steps, if a time was given."""
     epochs: _Number | None = None
     """The epochs of the last model, if no time was given."""
-
-
-class Translated(Stored):
-    """The work that was done on a monolingual text so far."""
-
-    lines: _Count
-    seconds: Annotated[float, Field(ge=0, le=1e15)]
-    held: _Count = 0
-    """Lines of the text that are in dev or test and were left out."""
-
-
-def is_begun(folder: Path) -> bool:
-    """Return whether ``folder`` holds steps, and not yet the last model."""
-    return (folder / STEPS / PLAN).is_file() and not (folder / RECIPE).is_file()
-
-
-def refuse_begun(folder: Path) -> None:
-    """Errors: ``RunError`` if ``folder`` holds steps."""
-    if is_begun(folder):
-        raise RunError(
-            f"{folder} is already begun. Continue it with dragoman resume {folder}, or set another "
-            "folder with --to FOLDER"
-        )
 
 
 def last_chosen(options: TrainOptions, say: Say) -> Chosen:
@@ -185,11 +152,7 @@ def begin_steps(
     plan = StepsPlan(steps=steps, pairs=pairs, ratio=ratio, minutes=options.minutes, epochs=epochs)
     for line in _described(plan, [*recipes.values(), recipe], summaries["target"].tokens):
         say(line)
-    (folder / STEPS).mkdir(parents=True, exist_ok=True)
-    for name, of_step in recipes.items():
-        of_step.save(folder / STEPS / f"{name}.toml")
-    recipe.save(folder / STEPS / FINAL)
-    write_text(folder / STEPS / PLAN, plan.model_dump_json(indent=1, exclude_none=True) + "\n")
+    save_plan(folder, MONOLINGUAL, plan, {**recipes, FINAL: recipe})
 
 
 def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iterator[str]:
@@ -233,7 +196,8 @@ def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
     Errors: those of ``train``, and ``RunError`` if the monolingual text has changed.
     """
     steps = folder / STEPS
-    plan, recipe = read_stored(steps / PLAN, StepsPlan), catalogue.Recipe.load(steps / FINAL)
+    plan = read_stored(steps / MONOLINGUAL, StepsPlan)
+    recipe = catalogue.Recipe.load(steps / f"{FINAL}.toml")
     with lock_folder(steps):
         before: tuple[Path, int] | None = None
         for number, step in enumerate(plan.steps):
@@ -310,60 +274,28 @@ def _translate_step(
     A source is sampled from the model's distribution, not searched for: such sources are more
     varied, and teach more (Edunov et al., 2018).
     """
-    path, record = steps / f"{step.name}.tsv", steps / f"{step.name}.json"
-    part = path.with_name(f"{path.name}.part")
     corpus = monolingual_corpus(text)
     if corpus_fingerprint(corpus) != step.text_hash:
         raise RunError(
             f"{text.source} has changed since {steps.parent} was begun. Restore the old file, or "
             "begin again in another folder"
         )
-    before = read_stored(record, Translated) if record.is_file() else Translated(lines=0, seconds=0)
     run = catalogue.Run.open(steps / step.name)
     search = run.recipe.search.model_copy(
         update={"sampling": SamplingSettings(seed=run.recipe.seed), "n_best": 1}
     )
     texts = _Texts(recipe, text, step.most)
-    done = _complete_lines(part)
-    lines = texts.after(done)
-    limit = math.inf if step.text_minutes is None else 60 * step.text_minutes - before.seconds
-    began, shown, first = time.monotonic(), _Progress(step.most, done, say), done
 
-    def save() -> None:
-        seconds = round(before.seconds + time.monotonic() - began, 3)
-        work = Translated(lines=done, seconds=seconds, held=texts.held)
-        write_text(record, work.model_dump_json() + "\n")
+    def pairs_after(done: int) -> Iterator[tuple[str, str]]:
+        for result in run.open_predictor().each(texts.after(done), settings=search):
+            # Cleaning drops an empty source.
+            source = " ".join(result.text.split()) if result.finished else ""
+            yield source, result.source.replace("\t", " ")
 
-    save()
-    stop = StopRequest()
-    translator = run.open_predictor()
-    try:
-        with stop.listening(), part.open("a", encoding="utf-8", newline="\n") as file:
-            for result in translator.each(lines, settings=search):
-                # Cleaning drops an empty source.
-                source = " ".join(result.text.split()) if result.finished else ""
-                target = result.source.replace("\t", " ")
-                file.write(f"{source}\t{target}\n")
-                done += 1
-                shown.tell(done)
-                if stop.requested or time.monotonic() - began > limit:
-                    break
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise FileError(f"cannot write {part}: {error.strerror}") from error
-    save()
-    if stop.requested:
-        return False
-    seconds = time.monotonic() - began
-    line = f"translated {plural(done, 'line')}, {(done - first) / max(seconds, 1e-9):,.0f} a second"
-    if texts.held:
-        line += f"; {plural(texts.held, 'line is', 'lines are')} also in dev or test and left out"
-    if seconds > limit:
-        line += f". The time for this step is over, so the rest of {text.source} is not used"
-    say(line)
-    part.replace(path)
-    return True
+    return write_pairs(
+        steps / f"{step.name}.tsv", pairs_after, step.most, say,
+        minutes=step.text_minutes, held=lambda: texts.held,
+    )  # fmt: skip
 
 
 class _Texts:
@@ -393,44 +325,3 @@ class _Texts:
                 return
             if number > done:
                 yield pair.target
-
-
-def _complete_lines(path: Path) -> int:
-    """Count the lines of a file that was appended to, and cut off an incomplete one."""
-    if not path.is_file():
-        return 0
-    lines = end = at = 0
-    with path.open("rb+") as file:
-        while block := file.read(1 << 20):
-            lines += block.count(b"\n")
-            if (last := block.rfind(b"\n")) >= 0:
-                end = at + last + 1
-            at += len(block)
-        file.truncate(end)
-    return lines
-
-
-class _Progress:
-    """Tells how many lines are translated: on a terminal in one line, elsewhere every ten
-    seconds."""
-
-    def __init__(self, total: int, done: int, say: Say) -> None:
-        self._total, self._first, self._say = total, done, say
-        self._live = sys.stderr.isatty()
-        self._began = time.monotonic()
-        self._next = self._began + (0.0 if self._live else _EVERY)
-
-    def tell(self, done: int) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + (0.5 if self._live else _EVERY)
-        line = f"{done:,} of {self._total:,} lines"
-        if (since := done - self._first) >= WINDOW:  # the first answers take longer
-            left = (now - self._began) / since * max(0, self._total - done)
-            line += f", {clock(left)} left"
-        if self._live:
-            sys.stderr.write(f"\r\033[K{line}")
-            sys.stderr.flush()
-        else:
-            self._say(line)

@@ -44,7 +44,7 @@ from dragoman.runs.prepared import take_learned
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import LEXICON, NOTES, TUNED, WEIGHTS, Run, vocabulary_name
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
-from dragoman.tasks.teachers import take_vocabularies
+from dragoman.tasks.teachers import take_vocabularies, teacher_runs
 from dragoman.training.distributed import own_machine
 from dragoman.training.weights import open_weights, save_weights
 
@@ -106,7 +106,8 @@ def fill_new_run(
     with naming_lines(*recipe.data.train, recipe.data.dev, recipe.data.test):
         # Held-out files are checked now: an unreadable one would otherwise fail after the training.
         prepared.forms.source.check(pair.source for pair in chain(prepared.dev, prepared.test))
-    notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
+    bases = teacher_runs(recipe) if start_from is None else [start_from]
+    notes = prepared.notes | record_learned(recipe, folder, bases, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
     notes["machine"] = own_machine()
     notes[TEXT] = _text_notes(recipe, prepared)

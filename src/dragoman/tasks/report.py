@@ -90,6 +90,9 @@ def summarise(
             (f"{run.task.counted} seen", f"{training.tokens:,}"),
             ("time", f"{training.seconds / 60:.1f} minutes, {speed:,.0f} {run.task.counted}/s"),
         ]
+    if recipe.data.teachers:
+        names = ("/".join(Path(teacher.run).parts[-2:]) for teacher in recipe.data.teachers)
+        facts.append(("teachers", ", ".join(names)))
     facts.append(("weights", run.weights_summary))
     measured = "sentence" if run.task.noun == "pairs" else run.task.noun.removesuffix("s")
     test = f"{scores.get('test', '')}, {plural(scores.get('sentences', 0), measured)}"
@@ -176,7 +179,7 @@ def _data_tables(run: Run) -> list[Table]:
             note = "The text is generated: nothing is cleaned."
         noun, parts = run.task.noun, [*pairs.items()]
         if synthetic := notes.get("synthetic"):
-            parts.insert(1, ("train: synthetic, from monolingual text", synthetic))
+            parts.insert(1, ("train: synthetic, written by models", synthetic))
         tables.append(Table(noun.capitalize(), ("part", noun), parts, note))
     doubts = notes.get("doubts", [])
     if doubts:

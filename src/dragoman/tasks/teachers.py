@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -17,8 +18,8 @@ from dragoman.tasks import catalogue
 def teacher_runs(recipe: Recipe) -> list[Run]:
     """Open the teachers that a recipe names.
 
-    Errors: ``RunError`` if a teacher is missing, is not a translator, or reads or writes with
-    another vocabulary than the first teacher.
+    Errors: ``RunError`` if a teacher is missing, or the recipe has other settings of the text than
+    the first one, and those of ``check_teachers``.
     """
     runs: list[Run] = []
     for teacher in recipe.data.teachers:
@@ -28,24 +29,38 @@ def teacher_runs(recipe: Recipe) -> list[Run]:
                 f"the teacher {folder} is missing. Bring the folder back, or set "
                 "training.teaching = 0 to learn without it"
             )
-        run = catalogue.Run.open(folder)
-        run.require_task("translation", "which has no predictions to learn")
-        runs.append(run)
-    readers_of(runs)
+        runs.append(catalogue.Run.open(folder))
+    check_teachers(runs)
+    if runs and runs[0].recipe.text != recipe.text:
+        raise RunError(
+            f"the section text differs from that of the teacher {runs[0].folder}, but a student "
+            "uses the vocabularies of its teacher. Use the same section text"
+        )
     return runs
+
+
+def check_teachers(runs: Sequence[Run]) -> None:
+    """Check that runs can teach together.
+
+    Errors: ``RunError`` if one of them is not a translator of text, or writes with another
+    vocabulary than the first.
+    """
+    for run in runs:
+        run.require_task("translation", "which cannot teach a translator")
+        if run.task.reads_files:
+            raise RunError(
+                f"{run.folder} is a {run.task.called}, which reads files. Give translators of text"
+            )
+    if runs:
+        readers_of(runs)
 
 
 def take_vocabularies(recipe: Recipe, folder: Path) -> None:
     """Copy the vocabularies of the first teacher into the new run ``folder``.
 
-    Errors: ``RunError``, also for a recipe with other settings of the text.
+    Errors: those of ``teacher_runs``.
     """
     first = teacher_runs(recipe)[0]
-    if first.recipe.text != recipe.text:
-        raise RunError(
-            f"the section text differs from that of the teacher {first.folder}, but a student uses "
-            "the vocabularies of its teacher. Use the same section text"
-        )
     forms = first.forms._asdict()
     for side in first.recipe.spec.texts:
         forms[side].save(folder / vocabulary_name(recipe, side))

@@ -157,6 +157,8 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         how.append(corpus.groups_by)
     if corpus.tag or corpus.exchanged:
         how += [corpus.tag, corpus.exchanged]
+    if corpus.synthetic:
+        how.append("synthetic")
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()
 

@@ -110,6 +110,9 @@ class CorpusSettings(Settings):
     """A word that is put before each source of synthetic text, such as back-translations, so that
     the model can tell this text from real text. Add it to text.user_symbols. Nothing is held out of
     a corpus with a tag."""
+    synthetic: bool = False
+    """A model has written the targets. Nothing is held out of such a corpus, as of one with a
+    tag."""
     exchanged: bool = False
     """Read the source as the target, and the target as the source. The split stays that of the
     corpus as it is."""
@@ -188,6 +191,11 @@ class CorpusSettings(Settings):
     def layout(self) -> Layout:
         """The layout of the format; an empty one for "auto"."""
         return LAYOUTS.get(self.format, Layout())
+
+    @property
+    def is_synthetic(self) -> bool:
+        """True if a model has written one of the sides."""
+        return self.synthetic or bool(self.tag)
 
     @property
     def keys(self) -> list[str]:
