@@ -68,6 +68,7 @@ def test_ten_steps_ask_and_then_answer(opened: Open, look: dict[str, object]) ->
             said = " ".join(step_of(page, number).locator(".says").all_inner_texts())
             assert len(said.split()) <= MOST_WORDS, said
             assert step_of(page, number).locator(".guess .right").count() == 1
+            assert not re.search(r"undefined|NaN|\[object", step_of(page, number).inner_text())
         accessible_and_fits(page)
 
 
