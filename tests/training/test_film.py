@@ -15,7 +15,7 @@ from training_toy import ToyRun
 
 from dragoman.training.film import MOST_PARAMETERS, Film, film_updates
 from dragoman.training.settings import FirstPlan, TrainingSettings
-from dragoman.training.weights import load_weights
+from dragoman.training.weights import open_weights, weights_in
 
 
 @given(updates=st.integers(1, 10**6), length=st.integers(2, 40))
@@ -61,17 +61,20 @@ def test_its_files_are_the_weights_in_halves_and_training_ignores_them(tmp_path:
         ends = [(run.folder / f"{name}.safetensors").read_bytes() for run in (filmed, plain)]
         assert ends[0] == ends[1]
     last = load_file(plain.folder / "training" / "snapshots" / "00000020.safetensors")
-    halves, read = load_file(files[-1]), load_weights(files[-1])
-    assert read.metadata == {"weights": "last", "update": "20"}
+    halves = load_file(files[-1])
+    with open_weights(files[-1], filmed=True) as file:
+        read = weights_in(file)
+        assert file.metadata == {"weights": "last", "update": "20"}
     for name, tensor in last.items():
         assert torch.equal(halves[name], tensor.half())
-        assert torch.equal(read.tensors[name], tensor.half().float())
+        assert torch.equal(read[name], tensor.half().float())
 
 
 def test_a_weight_beyond_fp16_is_cut_off(tmp_path: Path) -> None:
     film = Film(tmp_path / "film", TrainingSettings(), torch.nn.Linear(1, 1))
     film.keep(7, {"w": torch.tensor([1e6, -1e6, 0.5])})
-    kept = load_weights(tmp_path / "film" / "00000007.safetensors").tensors["w"]
+    with open_weights(tmp_path / "film" / "00000007.safetensors", filmed=True) as file:
+        kept = weights_in(file)["w"]
     assert kept.tolist() == [65504.0, -65504.0, 0.5]
 
 

@@ -72,14 +72,17 @@ def _network(recipe: Recipe, source: Form, target: Form) -> Network:
     return model
 
 
-def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False) -> None:
+def fill_model(
+    model: Network, path: Path, recipe: str, *, assign: bool = False, filmed: bool = False
+) -> None:
     """Put the weights of a file into ``model``; ``recipe`` is what describes it, for messages.
+    ``filmed``: as for ``open_weights``.
 
     Errors: ``RunError`` for weights that are missing, truncated, or of another model; before any
     memory is taken for them.
     """
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    with open_weights(path) as file:
+    with open_weights(path, filmed=filmed) as file:
         odd = sorted(
             name
             for name in {*expected, *file.shapes}

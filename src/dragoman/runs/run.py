@@ -224,7 +224,8 @@ class Run:
         from dragoman.runs.model import fill_model, hollow_model
 
         model = hollow_model(self.recipe, *self.forms)
-        fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
+        path, recipe = weights or self._weights_path, str(self.folder / RECIPE)
+        fill_model(model, path, recipe, assign=True, filmed=weights is not None)
         return model.eval()
 
     def model_of(self, weights: Mapping[str, npt.NDArray[np.float32]]) -> Network:

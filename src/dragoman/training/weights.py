@@ -59,16 +59,16 @@ def _sort_metadata(path: Path) -> None:
 
 
 @contextmanager
-def open_weights(path: Path) -> Iterator[TensorFile]:
-    """Open a file of weights and check its header. ``weights_in`` reads the weights; those of a
-    film, which are fp16, become fp32.
+def open_weights(path: Path, *, filmed: bool = False) -> Iterator[TensorFile]:
+    """Open a file of weights and check its header. ``weights_in`` reads the weights. ``filmed``:
+    the file may be one of a film, whose weights are fp16 and become fp32.
 
     Errors: ``RunError`` if the file is missing, cut short or not of this format.
     """
     if not path.is_file():
         raise RunError(f"{path} is missing: the run has no weights yet, or they were removed.")
     try:
-        with open_tensors(path, "F32", "F16") as file:
+        with open_tensors(path, *(("F32", "F16") if filmed else ("F32",))) as file:
             yield file
     except RunError as error:
         raise RunError(
