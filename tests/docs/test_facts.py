@@ -62,5 +62,5 @@ def test_pages_speak_of_no_earlier_version() -> None:
 
 
 def test_the_korean_help_says_which_runs_have_which_view() -> None:
-    assert "**들여다보기**는 글을 읽는 모델에 있습니다" in page("ko/page")
-    assert "**Look** for all that read text" in page("page")
+    assert "들여다보기는 글을 읽는 모든 과제에서 쓸 수 있습니다" in page("ko/page")
+    assert "Look works for all tasks that read text" in page("page")

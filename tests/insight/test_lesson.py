@@ -164,7 +164,7 @@ def test_the_sizes_of_the_first_layer(lesson: Lesson, model: Transformer, ids: l
     assert len(lesson.sublayers) == len(model.sublayers)
     layer, layout = model.encoder[0], Sequences.of([torch.tensor(ids)]).layout
     with torch.inference_mode():
-        x = model.embedded(torch.tensor(ids), "source")["sum"]
+        x = model.input_terms(torch.tensor(ids), "source")["sum"]
         added = layer.attention.forward(x, layout)
         after = layer.attention_norm.forward(x + added)
 

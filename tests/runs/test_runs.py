@@ -263,7 +263,9 @@ def test_a_full_disk_while_training_leaves_what_can_be_resumed(
     parallel_text: tuple[Path, Path], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=600"])
+    recipe, _ = recipe_of(
+        [*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=600", "training.film=0"]
+    )
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         # The kernel itself refuses longer files: the vocabulary fits, a checkpoint does not.

@@ -24,7 +24,7 @@ const page = both({
       "모든 모델의 점수를 비교하고, 모델마다 학습 과정, 데이터, 레시피를 볼 수 있습니다."],
   },
   lesson: ["Lesson", "강의"],
-  guide: ["Help", "도움말"],
+  guide: ["Help", "안내서"],
   search_runs: ["Search the runs", "모델 찾기"],
   kinds: {
     text: ["Text", "글"],
