@@ -16,8 +16,8 @@ from short_run import short_run
 from dragoman.base.errors import DragomanError
 from dragoman.engine.attention import open_cell
 from dragoman.insight.lesson.answer import Lesson, OpenedHeads
+from dragoman.insight.lesson.learning import SNAPSHOTS
 from dragoman.insight.lesson.lesson import PAPER, make_lesson, subject_of
-from dragoman.insight.lesson.steps import SNAPSHOTS
 from dragoman.models.interface import Part
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.layout import Sequences
@@ -164,7 +164,7 @@ def test_the_sizes_of_the_first_layer(lesson: Lesson, model: Transformer, ids: l
     assert len(lesson.sublayers) == len(model.sublayers)
     layer, layout = model.encoder[0], Sequences.of([torch.tensor(ids)]).layout
     with torch.inference_mode():
-        x = model.embedded(torch.tensor(ids), "source")["sum"]
+        x = model.input_terms(torch.tensor(ids), "source")["sum"]
         added = layer.attention.forward(x, layout)
         after = layer.attention_norm.forward(x + added)
 
