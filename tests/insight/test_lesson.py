@@ -16,8 +16,8 @@ from short_run import short_run
 from dragoman.base.errors import DragomanError
 from dragoman.engine.attention import open_cell
 from dragoman.insight.lesson.answer import Lesson, OpenedHeads
+from dragoman.insight.lesson.learning import SNAPSHOTS
 from dragoman.insight.lesson.lesson import PAPER, make_lesson, subject_of
-from dragoman.insight.lesson.steps import SNAPSHOTS
 from dragoman.models.interface import Part
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.layout import Sequences

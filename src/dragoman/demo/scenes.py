@@ -67,7 +67,7 @@ def _cross(x: _Plane, y: _Plane) -> _Filled:
 SHAPES: dict[str, Shape] = {
     "circle": _circle, "cross": _cross, "ring": _ring, "square": _square, "triangle": _triangle,
 }  # fmt: skip
-"""The shapes by name."""
+"""The shapes that a scene may contain, by name."""
 
 
 class PlacedShape(NamedTuple):

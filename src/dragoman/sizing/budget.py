@@ -111,7 +111,7 @@ def smaller_updates(size: Size, tokens: float, *, reads: bool = True) -> Size:
 
 
 def _describe(size: Size, task: Spec) -> str:
-    """The size in words."""
+    """Return the width, the layers and the tokens of an update, for people."""
     layers = f"{size.layers}+{size.layers}" if task.reads else f"{size.layers}"
     parts = f"width {size.model_dim}, {layers} layers"
     return f"{parts}, updates of {size.tokens_per_update:,} tokens"
@@ -127,16 +127,16 @@ def tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Target tokens per second when this machine trains a model of this size."""
     size = size_for(family, size)
     shape, tokens = settings_of(family, task, size), int(size.plan["tokens_per_micro_batch"])
-    return _timed(task, shape, size.vocabulary, size.optimizer, tokens)
+    return _measure_speed(task, shape, size.vocabulary, size.optimizer, tokens)
 
 
 def speed_of(recipe: Recipe) -> float:
     """Target tokens per second when this machine trains by a recipe."""
     optimizer, tokens = recipe.training.optimizer.kind, recipe.plan.tokens_per_micro_batch
-    return _timed(recipe.spec, recipe.model, recipe.text.vocabulary, optimizer, tokens)
+    return _measure_speed(recipe.spec, recipe.model, recipe.text.vocabulary, optimizer, tokens)
 
 
-def _timed(
+def _measure_speed(
     task: Spec, shape: ModelSettings, vocabulary: int, kind: Literal["adam", "muon"], tokens: int
 ) -> float:
     """Measure the speed of training a new model. ``tokens``: the tokens of a micro-batch."""

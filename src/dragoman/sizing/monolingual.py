@@ -119,18 +119,18 @@ def for_each_pair(options: TrainOptions, lines: float, pairs: float) -> float:
     return min(lines / pairs, most)
 
 
-def exchanged(recipe: Recipe) -> Recipe:
+def exchange_sides(recipe: Recipe) -> Recipe:
     """The recipe of a translator in the other direction, with the same text and the same split."""
 
-    def turned(corpus: CorpusSettings | None) -> CorpusSettings | None:
+    def exchange(corpus: CorpusSettings | None) -> CorpusSettings | None:
         return corpus and corpus.model_copy(update={"exchanged": not corpus.exchanged})
 
     data, languages, plan = recipe.data, recipe.languages, recipe.plan
     changed = recipe.override(
         data={
-            "train": tuple(map(turned, data.train)),
-            "dev": turned(data.dev),
-            "test": turned(data.test),
+            "train": tuple(map(exchange, data.train)),
+            "dev": exchange(data.dev),
+            "test": exchange(data.test),
             "monolingual": tuple(
                 text.model_copy(update={"side": _OTHER[text.side]}) for text in data.monolingual
             ),

@@ -35,7 +35,7 @@ from dragoman.runs.run import RECIPE, STEPS, refuse_occupied
 from dragoman.search.settings import SamplingSettings
 from dragoman.sizing.minutes import duration
 from dragoman.sizing.monolingual import (
-    exchanged,
+    exchange_sides,
     for_each_pair,
     look_at_text,
     monolingual_corpus,
@@ -133,7 +133,7 @@ def begin_steps(
         name = f"{number}-{'backward' if is_backward else 'forward'}"
         first = number == 1
         of_model = (alone if first else chosen).recipe
-        recipes[name] = exchanged(of_model) if is_backward else of_model
+        recipes[name] = exchange_sides(of_model) if is_backward else of_model
         own = epochs if options.epochs or not first else alone.epochs
         lines = most = summaries[side].lines
         if epochs is not None:  # more would never be learned
@@ -150,12 +150,12 @@ def begin_steps(
             )
         )
     plan = StepsPlan(steps=steps, pairs=pairs, ratio=ratio, minutes=options.minutes, epochs=epochs)
-    for line in _described(plan, [*recipes.values(), recipe], summaries["target"].tokens):
+    for line in _describe(plan, [*recipes.values(), recipe], summaries["target"].tokens):
         say(line)
     save_plan(folder, MONOLINGUAL, plan, {**recipes, FINAL: recipe})
 
 
-def _described(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iterator[str]:
+def _describe(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iterator[str]:
     """Yield the steps in words, with their times. ``recipes``: those of all models, in order;
     ``length``: the tokens of a line."""
     from dragoman.sizing.budget import speed_of  # imports torch
@@ -205,7 +205,7 @@ def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
             if not path.is_file():
                 of_step = catalogue.Recipe.load(steps / f"{step.name}.toml")
                 say(f"\nstep {2 * number + 1}: {steps / step.name}")
-                if not _train_step(steps, step, _joined(of_step, before, plan), say, again):
+                if not _train_step(steps, step, _with_synthetic(of_step, before, plan), say, again):
                     return None
                 say(f"\nstep {2 * number + 2}: {path}")
                 text = next(t for t in recipe.data.monolingual if t.side == step.reads)
@@ -213,17 +213,17 @@ def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
                     say(f"stopped. To continue: {again}")
                     return None
             before = path, read_stored(steps / f"{step.name}.json", Translated).lines
-        minutes = plan.minutes and _left(steps, plan)
+        minutes = plan.minutes and _minutes_left(steps, plan)
     from dragoman.tasks.training import train  # imports torch
 
     say(f"\nstep {2 * len(plan.steps) + 1}: {folder}")
     return train(
-        _joined(recipe, before, plan), folder, minutes=minutes, epochs=plan.epochs, say=say,
+        _with_synthetic(recipe, before, plan), folder, minutes=minutes, epochs=plan.epochs, say=say,
         resume_command=again,
     )  # fmt: skip
 
 
-def _joined(recipe: Recipe, synthetic: tuple[Path, int] | None, plan: StepsPlan) -> Recipe:
+def _with_synthetic(recipe: Recipe, synthetic: tuple[Path, int] | None, plan: StepsPlan) -> Recipe:
     """The recipe with the file of synthetic pairs, if there is one."""
     if synthetic is None:
         return recipe
@@ -232,7 +232,7 @@ def _joined(recipe: Recipe, synthetic: tuple[Path, int] | None, plan: StepsPlan)
     return with_synthetic_pairs(recipe, path.absolute(), lines, weight)
 
 
-def _left(steps: Path, plan: StepsPlan) -> float:
+def _minutes_left(steps: Path, plan: StepsPlan) -> float:
     """The minutes that are left for the last model."""
     assert plan.minutes is not None
     used = 0.0

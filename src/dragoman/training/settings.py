@@ -174,17 +174,17 @@ class TrainingSettings(Settings):
     """The choice that `auto` made. It is recorded so that a run repeated with the same recipe gives
     the same numbers."""
     guided: GuidedSettings = GuidedSettings()
-    """Guided alignment."""
+    """Guided alignment: one attention head learns to align words."""
     ctc_weight: float = Field(default=0.0, ge=0, lt=1)
     """For transcription: the weight of CTC on the encoder, a second loss that teaches the order of
     the words (λ; usually 0.3). The weight of the decoder's loss is 1 - λ. On little data, a model
     without CTC hardly learns. 0: off."""
     spec_augment: SpecAugmentSettings = SpecAugmentSettings()
-    """SpecAugment, for recordings."""
+    """SpecAugment, and other random variations of recordings."""
     picture_augment: PictureAugmentSettings = PictureAugmentSettings()
-    """Variations of pictures."""
+    """Random variations of the pictures that a model reads."""
     noise: NoiseSettings = NoiseSettings()
-    """Noise in source text."""
+    """Typing errors and other noise in source text."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """The share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     consistency: float = Field(default=0.0, ge=0, lt=1)
@@ -198,9 +198,9 @@ class TrainingSettings(Settings):
     """The maximum norm of the gradient (per target token); larger gradients are scaled down to it.
     0: no clipping, as in the paper."""
     optimizer: OptimizerSettings = OptimizerSettings()
-    """Adam or Muon."""
+    """The optimizer, Adam or Muon, and its settings."""
     schedule: ScheduleSettings = ScheduleSettings()
-    """The learning rate over time."""
+    """The learning rate from update to update."""
     layers: LayerSettings = LayerSettings()
     """The learning rate from layer to layer."""
     validate_every: int = Field(default=1000, ge=0, le=1_000_000_000)

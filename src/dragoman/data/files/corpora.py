@@ -67,17 +67,17 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     if corpus.holds == "captions":
         return (pair._replace(source=pair.target, target=pair.source) for pair in pairs)
     if corpus.exchanged:
-        pairs = map(_exchanged, pairs)
+        pairs = map(_exchange, pairs)
     if corpus.tag:
-        return (_tagged(pair, corpus.tag) for pair in pairs)
+        return (_add_tag(pair, corpus.tag) for pair in pairs)
     return pairs
 
 
-def _tagged(pair: Pair, tag: str) -> Pair:
+def _add_tag(pair: Pair, tag: str) -> Pair:
     return pair._replace(source=f"{tag} {pair.source}") if pair.source.strip() else pair
 
 
-def _exchanged(pair: Pair) -> Pair:
+def _exchange(pair: Pair) -> Pair:
     """The pair with its sides exchanged. A split still goes by its old source."""
     group = pair.group or pair.source
     return pair._replace(source=pair.target, target=pair.source, group=group)

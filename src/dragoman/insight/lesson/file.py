@@ -43,7 +43,7 @@ def require_page() -> None:
 def lesson_pages(lessons: Sequence[Lesson]) -> tuple[str, str]:
     """Return the lesson and its teacher's sheet, as HTML that needs no other file. ``lessons``:
     that of the sentence to begin with, and others to which a reader can switch."""
-    data = ",".join(one.model_dump_json(exclude_none=True) for one in lessons)
+    data = ",".join(lesson.model_dump_json(exclude_none=True) for lesson in lessons)
     parts = {
         "title": f"{lessons[0].model.name}: lesson".replace("<", "&lt;"),
         "style": STYLE.read_text(encoding="utf-8"),

@@ -13,7 +13,8 @@ from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.session import InspectionSession
 from dragoman.insight.lesson import steps
 from dragoman.insight.lesson.answer import Lesson, LessonModel, LessonSentence, OpenedHeads
-from dragoman.insight.lesson.reader import MOST_TOKENS, Reader, rounded
+from dragoman.insight.lesson.learning import learning_step
+from dragoman.insight.lesson.reader import MOST_TOKENS, Reader, shorten
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
 from dragoman.nn.settings import InferencePrecision
@@ -47,15 +48,14 @@ def make_lesson(subject: Subject) -> Lesson:
     """Compute the lesson about a run and its sentence. Errors: ``DragomanError`` if the run is no
     Transformer with encoder and decoder, or if the sentence is too long."""
     reader, text = Reader(subject.predictor), subject.sentence
-    best, ids = _translated(reader, text)
+    best, ids = _translate(reader, text)
     tokens = best.tokens
     record = subject.predictor.look(text, tokens)
     pairs = dict(subject.pairs)
-    told = _other_of(text)
     # Where both translations first differ, a pronoun depends on one word.
-    other_text, focus_word = (None, None) if told is None else told
-    other = None if other_text is None else _translated(reader, other_text)
-    place = None if other is None else _first_difference(tokens, other[0].tokens)
+    other_text, focus_word = _other_of(text) or (None, None)
+    other = None if other_text is None else _translate(reader, other_text)
+    place = None if other is None else _difference(tokens, other[0].tokens)
     starts = _starts(record.source)
     focus = _focus(record.encoder, starts) if focus_word is None else starts[focus_word]
     if place is None:
@@ -64,41 +64,41 @@ def make_lesson(subject: Subject) -> Lesson:
     effects = session.without_each_head(lambda under: reader.probability(ids, tokens, place, under))
     encoder = _head(-np.array(effects["encoder"]))
     cross = _head(-np.array(effects["cross"]))
-    probe = steps.recorded(reader, ids, tokens)
+    probe = steps.probe_of(reader, ids, tokens)
 
-    def told_of(sentence: str, found: Hypothesis) -> LessonSentence:
-        return reader.sentence(sentence, found, place, pairs.get(sentence))
+    def sentence_of(source: str, output: Hypothesis) -> LessonSentence:
+        return reader.sentence(source, output, place, pairs.get(source))
 
-    def opened(part: Part, layer: int, row: int) -> OpenedHeads:
+    def heads_of(part: Part, layer: int, row: int) -> OpenedHeads:
         attention = reader.model.attentions_of(part)[layer]
-        return steps.opened_heads(reader.model, attention, row, probe)
+        return steps.open_heads(reader.model, attention, row, probe)
 
     reference = pairs.get(text)
     return Lesson(
         model=_model(subject, reader),
         is_own=text != PAPER and not subject.is_given and not subject.is_demo,
-        sentence=told_of(text, best),
-        other=None if other_text is None or other is None else told_of(other_text, other[0]),
+        sentence=sentence_of(text, best),
+        other=None if other_text is None or other is None else sentence_of(other_text, other[0]),
         focus=focus,
-        deciding=None if other_text is None else _differing(text, other_text),
+        deciding=None if other_text is None else _difference(text.split(), other_text.split()),
         encoder=encoder,
         cross=cross,
         pieces=steps.pieces_step(reader, text),
         positions=steps.positions_step(reader, ids),
-        attention=opened("encoder", encoder[0], focus),
+        attention=heads_of("encoder", encoder[0], focus),
         changes=steps.changes_step(reader, ids, tokens, place, encoder[0]),
         other_changes=[]
         if other is None
         else steps.changes_step(reader, other[1], other[0].tokens, place, encoder[0]),
         sublayers=steps.sublayers_step(reader, probe),
         decoding=steps.decoding_step(reader, ids, tokens, place, probe, reference),
-        memory=opened("cross", cross[0], place),
+        memory=heads_of("cross", cross[0], place),
         next=steps.next_step(reader, ids, tokens, place),
-        learning=steps.learning_step(reader, ids, tokens, place),
+        learning=learning_step(reader, ids, tokens, place),
     )
 
 
-def _translated(reader: Reader, text: str) -> tuple[Hypothesis, list[int]]:
+def _translate(reader: Reader, text: str) -> tuple[Hypothesis, list[int]]:
     """Return the translation of a text by the plain model, and the tokens of the text. Errors:
     ``DragomanError`` for a text without words, or with too many tokens."""
     ids = reader.predictor.source_ids(text)
@@ -117,20 +117,15 @@ def _other_of(text: str) -> tuple[str, int] | None:
     """Return the sentence of the demo's probes that differs from ``text`` in one word, and the
     number of the word "it"; None for any other text."""
     for pair in pronoun_probes():
-        for one, other in (pair, pair[::-1]):
-            if one.source == text:
-                return other.source, one.it
+        for probe, other in (pair, pair[::-1]):
+            if probe.source == text:
+                return other.source, probe.it
     return None
 
 
-def _first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
-    both = enumerate(zip(one, other, strict=False))
+def _difference(first: Sequence[object], second: Sequence[object]) -> int | None:
+    both = enumerate(zip(first, second, strict=False))
     return next((place for place, (a, b) in both if a != b), None)
-
-
-def _differing(text: str, other: str) -> int:
-    both = enumerate(zip(text.split(), other.split(), strict=False))
-    return next(place for place, (a, b) in both if a != b)
 
 
 def _starts(tokens: Sequence[str]) -> list[int]:
@@ -157,18 +152,18 @@ def _model(subject: Subject, reader: Reader) -> LessonModel:
     run, model, search = subject.run, reader.model, reader.engine.search_settings
     settings = model.settings
     source, target = run.languages[:2]
-    updates = [one["update"] for one in run.metrics() if one["kind"] == "update"]
+    updates = [line["update"] for line in run.metrics() if line["kind"] == "update"]
     return LessonModel(
         name=subject.name,
         source=source,
         target=target,
         sizes=settings.sizes,
-        embedding_scale=rounded(settings.embedding_scale),
+        embedding_scale=shorten(settings.embedding_scale),
         scaled=settings.attention.scaled,
         positions=settings.positions.kind,
         source_vocabulary=reader.source.size,
         target_vocabulary=reader.target.size,
-        parameters=sum(one.numel() for one in model.parameters()),
+        parameters=sum(tensor.numel() for tensor in model.parameters()),
         label_smoothing=run.recipe.training.label_smoothing,
         updates=max(updates, default=0),
         beam=search.beam,

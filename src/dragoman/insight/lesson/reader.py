@@ -27,7 +27,7 @@ DIGITS = 6
 """The significant digits of numbers in a lesson."""
 
 
-def rounded(numbers: Any) -> Any:
+def shorten(numbers: Any) -> Any:
     """Return an array or a tensor as nested lists of numbers with ``DIGITS`` significant digits."""
     values = np.asarray(numbers, dtype=np.float64)
     flat = [float(f"{value:.{DIGITS}g}") for value in values.ravel().tolist()]
@@ -70,8 +70,8 @@ class Reader:
         prefix: Sequence[int] = (),
     ) -> list[str]:
         """Return the best output of each source as text. The arguments are those of ``search``."""
-        found = self.search(sources, probe, prefix)
-        return self.engine.target.raw([hypotheses[0].tokens for hypotheses in found])
+        results = self.search(sources, probe, prefix)
+        return self.engine.target.raw([hypotheses[0].tokens for hypotheses in results])
 
     def logits(
         self, ids: Sequence[int], tokens: Sequence[int], probe: Probe | None = None
@@ -114,13 +114,13 @@ class Reader:
             is_cut=not best.finished,
             output_tokens=list(record.target),
             output_words=list(words(record.target)[1]),
-            probabilities=rounded(shares[np.arange(len(chosen)), chosen]),
+            probabilities=shorten(shares[np.arange(len(chosen)), chosen]),
             served=None if served.ids == tokens else served.text,
             reference=reference,
             place=place,
-            encoder=rounded(record.encoder),
-            decoder=rounded(record.decoder),
-            cross=rounded(record.cross),
+            encoder=shorten(record.encoder),
+            decoder=shorten(record.decoder),
+            cross=shorten(record.cross),
         )
 
 

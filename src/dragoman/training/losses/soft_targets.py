@@ -55,7 +55,7 @@ class Consistent:
     """
 
     def __init__(self, model: Writing, smoothing: float, weight: float) -> None:
-        """``weight``: λ."""
+        """``weight``: λ, the weight of the other prediction."""
         self._loss = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
         self._weight = weight
 

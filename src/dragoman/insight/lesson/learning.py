@@ -1,0 +1,70 @@
+"""The last step of a lesson: the training of the run, from its log and its snapshots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dragoman.engine.session import Intervention
+from dragoman.insight.lesson import answer
+from dragoman.insight.lesson.reader import Reader, shorten
+from dragoman.runs.run import Run
+
+SNAPSHOTS = "training/snapshots"
+_MOST_PARAMETERS = 20_000_000
+"""The snapshots of a larger model are not opened: each takes as long as opening the run."""
+_POINTS = 300
+"""About this many points make the curve of the training loss."""
+
+
+def learning_step(
+    reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
+) -> answer.LearningStep:
+    """Return the losses of the training, the samples of its validations, and what the snapshots of
+    the run make of the sentence."""
+    run, lines = reader.predictor.run, list(reader.predictor.run.metrics())
+    updates = [
+        (line["update"], shorten(line["nll"]))
+        for line in lines
+        if line["kind"] == "update" and math.isfinite(line["nll"])
+    ]
+    # An update may be validated twice, the second time with averaged weights.
+    validations = {line["update"]: line for line in lines if line["kind"] == "validation"}.values()
+    losses = [(line["update"], _loss(line["scores"])) for line in validations]
+    return answer.LearningStep(
+        training=updates[:: -(-len(updates) // _POINTS) or 1],
+        development=[(update, shorten(loss)) for update, loss in losses if loss is not None],
+        samples=[
+            answer.Heard(
+                update=line["update"],
+                source=sample["source"],
+                output=sample["translation"],
+                reference=sample["reference"],
+            )
+            for line in validations
+            for sample in line.get("samples", [])[:2]
+        ],
+        moments=_moments(run, reader, ids, tokens, place),
+    )
+
+
+def _loss(scores: Mapping[str, float]) -> float | None:
+    """Return the loss without smoothing, which older runs call "loss"."""
+    return scores.get("nll", scores.get("loss"))
+
+
+def _moments(
+    run: Run, reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
+) -> list[answer.Moment]:
+    if sum(tensor.numel() for tensor in reader.model.parameters()) > _MOST_PARAMETERS:
+        return []
+    files = sorted((run.folder / SNAPSHOTS).glob("[0-9]*.safetensors"))
+    readers = ((int(file.stem), Reader(reader.predictor, run.model(file))) for file in files)
+    return [
+        answer.Moment(
+            update=update,
+            output=earlier.texts([ids])[0],
+            probability=shorten(earlier.probability(ids, tokens, place, Intervention())),
+        )
+        for update, earlier in readers
+    ]
