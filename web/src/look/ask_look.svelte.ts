@@ -221,6 +221,13 @@ export class AskLook extends Ask {
     this.select(spot);
   }
 
+  /** What a head is called, or with null the mean of a layer's heads. */
+  name(part: Part, layer: number, head: number | null): string {
+    const words = preferences.wordsOf(this.run);
+    const which = head === null ? words.head_mean : words.head_n(preferences.number(head + 1));
+    return words.head_name(words[`part_${part}`], preferences.number(layer + 1), which);
+  }
+
   isOff(part: Part, layer: number, head: number | null): boolean {
     return this.off.some((one) => one.part === part && one.layer === layer && one.head === head);
   }
@@ -260,10 +267,7 @@ export class AskLook extends Ask {
   }
 
   /** What is shown now, if it has arrived. */
-  readonly grid: Grid | null = $derived.by(() => {
-    void this.#arrived;
-    return this.now?.known(this.part, this.layer, this.head, this.units) ?? null;
-  });
+  readonly grid: Grid | null = $derived(this.at(this.part, this.layer, this.head));
 
   /** One head in words or pieces, if it is at hand. */
   at(part: Part, layer: number, head: number | null): Grid | null {
