@@ -18,11 +18,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 594,
-    "code lines in src": 67_554,
-    "code lines beside src": 1_212,
+    "Python files in src": 610,
+    "code lines in src": 69_054,
+    "code lines beside src": 1_214,
     "code lines in benchmarks": 5_839,
-    "lines of the page in web/src": 18_597,
+    "lines of the page in web/src": 19_073,
     "lines of C++ in src": 7_283,
     "lines of data, style and scripts in src": 2_867,
 }
