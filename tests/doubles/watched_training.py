@@ -13,9 +13,11 @@ from threading import Thread
 
 import httpx
 
+UPDATES = 1500
+"""So many that a page is open before the training ends."""
 SHORT = (
     "model.model_dim=32", "model.ffn_dim=64", "plan.tokens_per_update=256",
-    "plan.tokens_per_micro_batch=256", "training.updates=120", "training.validate_every=40",
+    "plan.tokens_per_micro_batch=256", f"training.updates={UPDATES}", "training.validate_every=500",
     "evaluation.dev_sentences=10", "training.kernels=plain", "training.precision=fp32",
     "training.checkpoint_minutes=0", "text.vocabulary=400",
 )  # fmt: skip

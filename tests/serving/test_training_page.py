@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from command_line import Dragoman
-from watched_training import SECONDS, Training, watched
+from watched_training import SECONDS, UPDATES, Training, watched
 
 from dragoman.tasks.catalogue import Run
 
@@ -59,12 +59,12 @@ def test_a_training_is_watched_stopped_and_resumed_and_ends_as_it_would_without(
         until(client, key, can_stop=True)
         assert direct(client, key, do="stop").json() == {"state": "stopping"}
         stopped = until(client, key, state="stopped")
-        assert 0 < stopped["update"] < 120 and not stopped["can_stop"]
+        assert 0 < stopped["update"] < UPDATES and not stopped["can_stop"]
         training.wait_for(r"stopped at update .* everything\s+is\s+saved")
         assert direct(client, key, do="stop").status_code == 400
         assert direct(client, key, do="resume").status_code == 200
         finished = until(client, key, state="finished")
-        assert finished["update"] == 120 and finished["samples"]
+        assert finished["update"] == UPDATES and finished["samples"]
         training.wait_for("The page stays open")
         film = [number for number, _ in Run.open(tmp_path / "seen").film()]
         for name, told in events(client, key):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from opening import Open, accessible_and_fits, in_every_look, opening
 from playwright.sync_api import Browser, expect
-from watched_training import watched
+from watched_training import UPDATES, watched
 
 pytestmark = pytest.mark.system
 
@@ -30,16 +30,16 @@ def test_a_training_is_seen_and_a_sentence_translated(
 ) -> None:
     opened, key = training
     with opened(f"#run?key={key}", **look) as page:
-        expect(page.locator("progress")).to_have_attribute("value", "120")
+        expect(page.locator("progress")).to_have_attribute("value", str(UPDATES))
         expect(page.locator("figure")).to_have_count(5)
         page.locator("form input").fill("The dog sleeps.")
         page.locator("form button").click()
         said = page.locator(".said p")
-        expect(said.first).to_contain_text("120")
+        expect(said.first).to_contain_text(f"{UPDATES:,}")
         expect(said.last).to_contain_text("0")
         moment = page.locator("input[type=range]")
         expect(moment).to_be_visible()
-        expect(page.locator("output").first).to_have_text("120")
+        expect(page.locator("output").first).to_have_text(f"{UPDATES:,}")
         moment.fill("0")
         expect(page.locator("output").first).to_have_text("0")
         page.locator("section select").select_option("1")
