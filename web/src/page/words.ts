@@ -23,7 +23,7 @@ const page = both({
     run: ["All runs with their scores; and of one its training, its data and its recipe.",
       "모든 모델의 점수를 비교하고, 모델마다 학습 과정, 데이터, 레시피를 볼 수 있습니다."],
   },
-  lesson: ["Lesson", "수업"],
+  lesson: ["Lesson", "강의"],
   guide: ["Help", "도움말"],
   search_runs: ["Search the runs", "모델 찾기"],
   kinds: {
