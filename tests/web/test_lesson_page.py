@@ -144,7 +144,7 @@ def test_the_other_sentence_has_its_own_lesson(opened: Open) -> None:
 def test_a_sentence_that_is_too_long_is_refused(opened: Open) -> None:
     where = f"#translate?text={quote('so ' * 60)}"
     with opened(where, refused="400") as page:
-        page.get_by_role("tab", name="Lesson").click()
+        page.get_by_role("tab", name="How it works").click()
         expect(page.get_by_text("at most 40")).to_be_visible()
 
 

@@ -57,7 +57,7 @@ def answered(page: Page, label: str | None = None) -> None:
 
 def shown(page: Page) -> np.ndarray:
     """The picture that the page says the model reads."""
-    address = page.locator("img.seen:visible").get_attribute("src")
+    address = page.locator("img.seen:visible").first.get_attribute("src")
     assert address is not None
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))))
 
