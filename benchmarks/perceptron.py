@@ -178,7 +178,7 @@ def main() -> None:
     print(f"{len(sentences):,} sentences to learn from, {len(test):,} to test")
     for name, chosen in systems.items():
         figures = TagScores.of(true, chosen, known, iob).figures()
-        shown = (f"{one} {percent(one).written(value)}" for one, value in figures.items())
+        shown = (f"{one} {percent(one).text(value)}" for one, value in figures.items())
         print(f"{name}: {', '.join(shown)}")
     print(f"{trained:.0f} s of one core to train")
 

@@ -136,7 +136,7 @@ def test_a_sentence_is_translated_at_every_moment_of_the_film(copied: Path) -> N
     json.dumps(told, allow_nan=False)
     assert [one["update"] for one in told["said"]] == film
     last = Run(copied, run.recipe, f"training/snapshots/{film[-1]:08d}.safetensors")
-    exactly = last.opened(TranslatorSettings(precision="fp32"))
+    exactly = last.open_predictor(TranslatorSettings(precision="fp32"))
     assert told["said"][-1]["text"] == exactly("a b").text
     heads = told["heads"]
     assert [number for number, _ in heads["maps"]] == film
