@@ -46,9 +46,13 @@ export const apiKey = {
   get: (): string => sessionStorage.getItem(KEY) ?? "",
   set: (key: string): void => sessionStorage.setItem(KEY, key),
 };
-// A link to a training brings the key of its server, behind the #.
-const brought = new URLSearchParams(location.hash.split("?")[1]).get("key");
-if (brought) apiKey.set(brought);
+// A link to a training brings the key of its server, behind the #. It does not stay in the address.
+const [view, query] = location.hash.split("?");
+const brought = new URLSearchParams(query).get("key");
+if (brought) {
+  apiKey.set(brought);
+  history.replaceState(history.state, "", view);
+}
 
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
