@@ -22,7 +22,7 @@ LARGEST = {
     "code lines in src": 69_054,
     "code lines beside src": 1_214,
     "code lines in benchmarks": 5_839,
-    "lines of the page in web/src": 19_040,
+    "lines of the page in web/src": 19_041,
     "lines of C++ in src": 7_283,
     "lines of data, style and scripts in src": 2_867,
 }
