@@ -139,12 +139,20 @@ def test_a_guide_in_plain_words_stays_so(name: str) -> None:
     assert not found, "\n".join(found)
 
 
+@cache
+def modules() -> dict[Path, ast.Module]:
+    """The syntax tree of each file of the program."""
+    return {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "src").rglob("*.py"))
+    }
+
+
 def messages() -> dict[str, str]:
     """Texts of three words or more in the code, by their place: errors, warnings, notes, helps.
     Values that they show are written as ``…``."""
     found = {}
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in modules().items():
         skipped = set()  # docstrings, and the parts of f-strings
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr):
@@ -183,8 +191,8 @@ def test_docstrings_do_not_become_riddles() -> None:
     """A docstring is a sentence that can be read alone."""
     documented = [
         " ".join(node.value.value.split())
-        for path in sorted((ROOT / "src").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for tree in modules().values()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
@@ -228,8 +236,8 @@ def _vague_names(tree: ast.Module) -> set[str]:
 def test_a_name_says_what_it_is_or_does() -> None:
     found = {
         str(path.relative_to(ROOT)): names
-        for path in sorted((ROOT / "src").rglob("*.py"))
-        if (names := _vague_names(ast.parse(path.read_text(encoding="utf-8"))))
+        for path, tree in modules().items()
+        if (names := _vague_names(tree))
     }
     assert not found, found
     sample = "def written(told, *, found=1):\n    for one in told:\n        yield one\n"

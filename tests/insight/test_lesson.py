@@ -16,7 +16,6 @@ from short_run import short_run
 from dragoman.base.errors import DragomanError
 from dragoman.engine.attention import open_cell
 from dragoman.insight.lesson.answer import Lesson, OpenedHeads
-from dragoman.insight.lesson.learning import SNAPSHOTS
 from dragoman.insight.lesson.lesson import PAPER, make_lesson, subject_of
 from dragoman.models.interface import Part
 from dragoman.models.transformer.model import Transformer
@@ -254,7 +253,7 @@ def test_teacher_forcing_reads_what_is_right(
 def test_each_snapshot_is_asked(
     lesson: Lesson, run: Run, ids: list[int], chosen: list[int]
 ) -> None:
-    files = sorted((run.folder / SNAPSHOTS).glob("*.safetensors"))
+    files = sorted((run.folder / "training/snapshots").glob("*.safetensors"))
     assert [one.update for one in lesson.learning.moments] == [int(file.stem) for file in files]
     for moment, file in zip(lesson.learning.moments, files, strict=True):
         earlier = run.model(file)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from dragoman.forms.languages import NAMES
+from dragoman.forms.languages import NAMES, base, name_of
 
 _SCRIPTS = (
     ("ko", "\uac00-\ud7a3\u1100-\u11ff"),
@@ -166,3 +166,19 @@ def identify(texts: Iterable[str]) -> frozenset[str]:
     if shares[best] < _COMMONEST or shares[best] < _BETTER * max(others):
         return frozenset()
     return close_to(best)
+
+
+def other_language(texts: Iterable[str], code: str) -> str:
+    """Return the names of the languages that these lines read as, if the language ``code`` is not
+    among them; "" if it is, or if that is unknown."""
+    read_as = identify(texts)
+    if not can_identify(base(code)) or base(code) in read_as:
+        return ""
+    return names_of(read_as)
+
+
+def names_of(codes: Iterable[str]) -> str:
+    """Return the names of languages, in words. A language without a name is left out, unless none
+    has one."""
+    named = [code for code in codes if code in NAMES] or codes
+    return " or ".join(sorted(map(name_of, named)))

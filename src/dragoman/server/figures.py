@@ -244,15 +244,14 @@ def endpoints(service: Service) -> Endpoints:
         """Returns the figures in the order in which the documentation lists them. If a figure
         cannot be computed for the run, `missing` has the reason."""
         with service.admit(http):
-            served = service.catalogue.run_named(run) if run else service.catalogue.runs[0]
+            served = service.catalogue.run_or_first(run)
             return await service.json_once(http, partial(_figures, served), served.name)
 
     @routes.answers("/figures", FigureRequest, FigureAnswer, "Compute a figure")
     async def figure(request: FigureRequest, client: str) -> bytes:
         """Returns the figure with its captions in English and Korean, its sliders and the data of
         its panels; or with `data`, as SVG and CSV."""
-        runs = service.catalogue.runs
-        run = service.catalogue.run_named(request.run) if request.run else runs[0]
+        run = service.catalogue.run_or_first(request.run)
         maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
         return await service.figures.do(client, partial(maker.make, request))
 

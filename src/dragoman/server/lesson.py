@@ -50,8 +50,7 @@ def endpoints(service: Service) -> Endpoints:
         """Returns the ten steps by which a Transformer turns a sentence into a translation, with
         the numbers of the run."""
         service.check_texts(request.text, client)
-        runs = service.catalogue.runs
-        run = service.catalogue.run_named(request.run) if request.run else runs[0]
+        run = service.catalogue.run_or_first(request.run)
         return await service.figures.do(client, partial(make, run, request.text.strip()))
 
     return routes

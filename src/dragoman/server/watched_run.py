@@ -198,8 +198,7 @@ class WatchedRun:
         if run is None or not _can_translate(run):
             return False
         film = dict(run.film())
-        snapshots = sorted((self.folder / "training" / "snapshots").glob("[0-9]*.safetensors"))
-        files = film | {int(path.stem): path for path in snapshots[-1:]}
+        files = film | dict(run.snapshots()[-1:])
         for update in sorted(files, key=lambda u: (u != max(files), u)):
             is_stale = update in film and asked.cross.get(update, [None])[0] != asked.tokens
             if is_stale or update not in asked.translations:

@@ -17,8 +17,8 @@ from dragoman.base.task import Side
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.forms.identification import can_identify, identify
-from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.forms.identification import other_language
+from dragoman.forms.languages import base, name_of
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import MonolingualText
@@ -97,18 +97,13 @@ def look_at_text(text: MonolingualText, code: str, say: Say) -> MonolingualSumma
         written += len(pair.target.encode("utf-8", "surrogateescape"))
     if not lines:
         raise DataError(f"{text.source} contains no text, only spaces")
-    if can_identify(base(code)):
-        every = list(chain.from_iterable(sampler.blocks))
-        some = islice(every, 0, None, max(1, len(every) // _LINES_READ))
-        languages = identify(pair.target for pair in some)
-        if languages and base(code) not in languages:
-            reads = " or ".join(
-                sorted(name_of(language) for language in languages if language in NAMES)
-            )
-            say(
-                f"warning: {text.source} should be {name_of(base(code))}, the language of the "
-                f"{text.side}, and reads as {reads}"
-            )
+    every = list(chain.from_iterable(sampler.blocks))
+    some = islice(every, 0, None, max(1, len(every) // _LINES_READ))
+    if reads := other_language((pair.target for pair in some), code):
+        say(
+            f"warning: {text.source} should be {name_of(base(code))}, the language of the "
+            f"{text.side}, and reads as {reads}"
+        )
     return MonolingualSummary(lines, written / lines / BYTES_A_TOKEN)
 
 

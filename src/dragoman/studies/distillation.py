@@ -129,19 +129,22 @@ def begin_distilling(recipe: Recipe, folder: Path, options: DistilOptions, say: 
         epochs=options.epochs,
     )
     sources = [pair.source for pair in chain.from_iterable(sampler.blocks)]
-    for line in _describe(plan, recipe, sources, size / BYTES_A_TOKEN):
+    for line in _describe(plan, recipe, runs, sources, size / BYTES_A_TOKEN):
         say(line)
     save_plan(folder, TEACHERS, plan, {FINAL: recipe})
 
 
 def _describe(
-    plan: DistillationPlan, recipe: Recipe, sources: Sequence[str], tokens: float
+    plan: DistillationPlan,
+    recipe: Recipe,
+    runs: Sequence[Run],
+    sources: Sequence[str],
+    tokens: float,
 ) -> Iterator[str]:
-    """Yield the steps in words, with their times. ``sources``: some of the text; ``tokens``: the
-    target tokens of all of it."""
+    """Yield the steps in words, with their times. ``runs``: the teachers; ``sources``: some of the
+    text; ``tokens``: the target tokens of all of it."""
     from dragoman.sizing.budget import speed_of  # imports torch
 
-    runs = teacher_runs(recipe)
     translator = runs[0].open_predictor(ensemble=runs[1:])
     some = sources[:: max(1, len(sources) // _TIMED)]
     search = _search(runs[0], plan)

@@ -44,7 +44,7 @@ from dragoman.runs.prepared import take_learned
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import LEXICON, NOTES, TUNED, WEIGHTS, Run, vocabulary_name
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
-from dragoman.tasks.teachers import take_vocabularies, teacher_runs
+from dragoman.tasks.teachers import teacher_runs
 from dragoman.training.distributed import own_machine
 from dragoman.training.weights import open_weights, save_weights
 
@@ -77,7 +77,7 @@ def fill_new_run(
             )
         say(f"taken from {recipe.data.prepared}: {', '.join(take_learned(recipe, folder))}")
     elif recipe.data.teachers:
-        take_vocabularies(recipe, folder)
+        _save_vocabularies(teacher_runs(recipe)[0], folder)
         learn_vocabularies(recipe, folder, say, known=sides_of_vocabularies(recipe))
     elif start_from is None:
         learn_vocabularies(recipe, folder, say)
@@ -157,12 +157,17 @@ def has_learned(folder: Path) -> bool:
 
 def _take_over(start_from: Run, folder: Path) -> None:
     """Copy the vocabularies and weights of a run into a new folder."""
-    forms = start_from.forms._asdict()
-    for side in start_from.recipe.spec.texts:
-        forms[side].save(folder / vocabulary_name(start_from.recipe, side))
+    _save_vocabularies(start_from, folder)
     if start_from.task.target_file is not None:
         start_from.forms.target.save(folder / start_from.task.target_file)
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
+
+
+def _save_vocabularies(run: Run, folder: Path) -> None:
+    """Save the vocabularies of a run in a new run folder."""
+    forms = run.forms._asdict()
+    for side in run.recipe.spec.texts:
+        forms[side].save(folder / vocabulary_name(run.recipe, side))
 
 
 def _write_lexicon(

@@ -11,7 +11,7 @@ from dragoman.base.errors import RunError
 from dragoman.engine.ensemble import readers_of
 from dragoman.models.ensemble import Ensemble
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.runs.run import Run, vocabulary_name
+from dragoman.runs.run import Run
 from dragoman.tasks import catalogue
 
 
@@ -53,17 +53,6 @@ def check_teachers(runs: Sequence[Run]) -> None:
             )
     if runs:
         readers_of(runs)
-
-
-def take_vocabularies(recipe: Recipe, folder: Path) -> None:
-    """Copy the vocabularies of the first teacher into the new run ``folder``.
-
-    Errors: those of ``teacher_runs``.
-    """
-    first = teacher_runs(recipe)[0]
-    forms = first.forms._asdict()
-    for side in first.recipe.spec.texts:
-        forms[side].save(folder / vocabulary_name(recipe, side))
 
 
 def teachers_of(recipe: Recipe, device: torch.device) -> Ensemble:

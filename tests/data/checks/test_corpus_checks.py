@@ -22,7 +22,7 @@ from dragoman.data.checks.correspondence import find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Pair
-from dragoman.forms.identification import can_identify, close_to, identify
+from dragoman.forms.identification import can_identify, close_to, identify, other_language
 
 Lines = list[tuple[str, str]]
 FRENCH = (
@@ -253,6 +253,14 @@ def test_languages_are_told_by_script_and_small_words(code: str) -> None:
     assert found <= close_to(code) | ({"yi"} if code == "he" else set())
     assert identify(["", "123 456 !?"]) == frozenset()
     assert not can_identify("und")
+
+
+def test_text_of_another_language_is_named() -> None:
+    german = ["Das ist nicht der Hund, und die Katze ist in dem Haus."]
+    assert other_language(german, "en") == "German"
+    assert other_language(german, "de-AT") == other_language(["12"], "en") == ""
+    assert other_language(["ਇਹ ਪੰਜਾਬੀ ਹੈ"], "de") == "pa", "a language without a name has its code"
+    assert other_language(german, "tlh") == "", "text of an unknown language cannot be told"
 
 
 @pytest.mark.parametrize("languages", ["en-de", "de-en", "und-und"])

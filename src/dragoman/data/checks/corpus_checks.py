@@ -21,7 +21,7 @@ from dragoman.data.checks.correspondence import Correspondence, Moved, find_corr
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.encoding import encoding_of, iconv, pipe
 from dragoman.forms.form import Pair
-from dragoman.forms.identification import can_identify, identify
+from dragoman.forms.identification import can_identify, identify, names_of
 from dragoman.forms.languages import NAMES, base, name_of
 
 _EXAMPLES = 3
@@ -250,8 +250,7 @@ def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) 
         ("source", "target"), wanted, read_as, wrong, _sides(some), strict=True
     ):
         if is_wrong:
-            reads = " or ".join(sorted(name_of(tag) for tag in read if tag in NAMES))
-            words = f"the {name} side should be {name_of(code)} and reads as {reads}"
+            words = f"the {name} side should be {name_of(code)} and reads as {names_of(read)}"
             yield Doubt("language", words, _show(lines))
     if common > _SAME_LANGUAGE and wanted[0] != wanted[1] and not any(wrong):
         yield Doubt("language", "both sides seem to be in one language", _pairs(pairs))

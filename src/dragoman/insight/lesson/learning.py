@@ -10,7 +10,6 @@ from dragoman.insight.lesson import answer
 from dragoman.insight.lesson.reader import Reader, shorten
 from dragoman.runs.run import Run
 
-SNAPSHOTS = "training/snapshots"
 _MOST_PARAMETERS = 20_000_000
 """The snapshots of a larger model are not opened: each takes as long as opening the run."""
 _POINTS = 300
@@ -58,8 +57,8 @@ def _moments(
 ) -> list[answer.Moment]:
     if sum(tensor.numel() for tensor in reader.model.parameters()) > _MOST_PARAMETERS:
         return []
-    files = sorted((run.folder / SNAPSHOTS).glob("[0-9]*.safetensors"))
-    readers = ((int(file.stem), Reader(reader.predictor, run.model(file))) for file in files)
+    files = run.snapshots()
+    readers = ((update, Reader(reader.predictor, run.model(file))) for update, file in files)
     return [
         answer.Moment(
             update=update,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.session import Intervention, begin_part, teacher_forced
+from dragoman.insight.head import softmax
 from dragoman.insight.lesson.answer import LessonSentence
 from dragoman.insight.needs import transformer_of
 from dragoman.models.interface import Network
@@ -122,10 +123,3 @@ class Reader:
             decoder=shorten(record.decoder),
             cross=shorten(record.cross),
         )
-
-
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the softmax over the last axis."""
-    grown = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    shares: NDArray[np.float64] = grown / grown.sum(axis=-1, keepdims=True)
-    return shares

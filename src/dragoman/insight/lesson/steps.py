@@ -12,8 +12,9 @@ from torch import Tensor
 
 from dragoman.engine.attention import attention_of
 from dragoman.engine.session import Intervention, teacher_forced
+from dragoman.insight.head import softmax
 from dragoman.insight.lesson import answer
-from dragoman.insight.lesson.reader import Reader, shorten, softmax
+from dragoman.insight.lesson.reader import Reader, shorten
 from dragoman.models.interface import AttentionLayer
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn import embedding

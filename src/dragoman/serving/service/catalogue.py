@@ -84,6 +84,11 @@ class Catalogue:
             runs=runs,
         )
 
+    def run_or_first(self, name: str | None) -> ServedRun:
+        """Return the run with this name, or without a name the first run. Raises Refusal 404 if
+        there is no such run."""
+        return self.run_named(name) if name else self.runs[0]
+
     def every(self, kind: type[Served], name: str | None) -> list[Served]:
         """Return the named run, or without a name all runs of a ``kind``. Raises Refusal 404 if no
         run has the name, and Refusal 400 if the named run is of another kind or no run is of this

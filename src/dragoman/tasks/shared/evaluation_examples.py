@@ -14,8 +14,8 @@ from dragoman.data.files.corpora import files_of, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.forms.form import Pair
-from dragoman.forms.identification import can_identify, identify
-from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.forms.identification import other_language
+from dragoman.forms.languages import base, name_of
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned, watch_texts
 from dragoman.runs.run import Run
@@ -155,10 +155,8 @@ def _warn_of_other_text(run: Run, path: Path) -> None:
         logger.warning("warning: %s", error)
         return
     code = base(run.recipe.languages.target)
-    reads = identify(islice(read_like(run, first), _SAMPLE_SIZE))
-    if can_identify(code) and reads and code not in reads:
-        names = " or ".join(sorted(name_of(language) for language in reads if language in NAMES))
-        logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), names)
+    if reads := other_language(islice(read_like(run, first), _SAMPLE_SIZE), code):
+        logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), reads)
 
 
 def read_like(run: Run, path: Path) -> Iterator[str]:
