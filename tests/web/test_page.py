@@ -207,6 +207,8 @@ def test_a_long_text_outlives_a_reload_but_goes_into_no_link(opened: Open) -> No
     with opened() as page:
         write(page, text)
         page.get_by_role("tab", name="How it works").click()
+        # The lesson is about the first sentence alone.
+        expect(page.locator("#step-1-title")).to_be_visible()
         page.get_by_role("tab", name="Use").click()
         page.get_by_role("button", name="Link").click()
         expect(page.get_by_text("too long for an address")).to_be_visible()

@@ -117,6 +117,12 @@ export function wordsOf(tokens: readonly string[], words: readonly number[]): st
   return out;
 }
 
+/** The sentence that a text begins with. */
+export function firstSentence(text: string): string {
+  const [first] = new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(text.trim());
+  return first?.segment.trim() ?? "";
+}
+
 export const sourceWords = (one: LessonSentence): string[] => wordsOf(one.tokens, one.words);
 
 /** The word of the translation that the lesson is about, without the punctuation behind it. */
