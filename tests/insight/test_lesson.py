@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -250,10 +251,11 @@ def test_teacher_forcing_reads_what_is_right(
         assert run.target.names_of([int(row.argmax())]) == [step.best]
 
 
-def test_each_snapshot_is_asked(
+def test_each_moment_of_the_film_is_asked(
     lesson: Lesson, run: Run, ids: list[int], chosen: list[int]
 ) -> None:
-    files = sorted((run.folder / "training/snapshots").glob("*.safetensors"))
+    files = sorted((run.folder / "film").glob("*.safetensors"))
+    assert files[0].stem == "00000000"
     assert [one.update for one in lesson.learning.moments] == [int(file.stem) for file in files]
     for moment, file in zip(lesson.learning.moments, files, strict=True):
         earlier = run.model(file)
@@ -265,6 +267,13 @@ def test_each_snapshot_is_asked(
     losses = {one["update"]: one["nll"] for one in run.metrics() if one["kind"] == "update"}
     for update, loss in lesson.learning.training:
         assert loss == pytest.approx(losses[update], rel=1e-5)
+
+
+def test_a_run_without_a_film_shows_its_snapshots(run: Run, tmp_path: Path) -> None:
+    folder = shutil.copytree(run.folder, tmp_path / "older", ignore=shutil.ignore_patterns("film"))
+    snapshots = [update for update, _ in run.snapshots()]
+    moments = make_lesson(subject_of(Run.open(folder), "", "fp32")).learning.moments
+    assert snapshots and [moment.update for moment in moments] == snapshots
 
 
 def test_of_any_sentence_the_word_that_looks_most(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""The last step of a lesson: the training of the run, from its log and its snapshots."""
+"""The last step of a lesson: the training of the run, from its log and its film."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.insight.lesson.reader import Reader, shorten
 from dragoman.runs.run import Run
 
 _MOST_PARAMETERS = 20_000_000
-"""The snapshots of a larger model are not opened: each takes as long as opening the run."""
+"""The film of a larger model is not opened: each moment takes as long as opening the run."""
 _POINTS = 300
 """About this many points make the curve of the training loss."""
 
@@ -19,8 +19,8 @@ _POINTS = 300
 def learning_step(
     reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
 ) -> answer.LearningStep:
-    """Return the losses of the training, the samples of its validations, and what the snapshots of
-    the run make of the sentence."""
+    """Return the losses of the training, the samples of its validations, and what each moment of
+    its film makes of the sentence. A run that has no film shows its snapshots."""
     run, lines = reader.predictor.run, list(reader.predictor.run.metrics())
     updates = [
         (line["update"], shorten(line["nll"]))
@@ -57,7 +57,7 @@ def _moments(
 ) -> list[answer.Moment]:
     if sum(tensor.numel() for tensor in reader.model.parameters()) > _MOST_PARAMETERS:
         return []
-    files = run.snapshots()
+    files = run.film() or run.snapshots()
     readers = ((update, Reader(reader.predictor, run.model(file))) for update, file in files)
     return [
         answer.Moment(
