@@ -9,9 +9,8 @@ from dragoman.engine.session import Intervention
 from dragoman.insight.lesson import answer
 from dragoman.insight.lesson.reader import Reader, shorten
 from dragoman.runs.run import Run
+from dragoman.training.film import MOST_PARAMETERS
 
-_MOST_PARAMETERS = 20_000_000
-"""The film of a larger model is not opened: each moment takes as long as opening the run."""
 _POINTS = 300
 """About this many points make the curve of the training loss."""
 
@@ -55,7 +54,8 @@ def _loss(scores: Mapping[str, float]) -> float | None:
 def _moments(
     run: Run, reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
 ) -> list[answer.Moment]:
-    if sum(tensor.numel() for tensor in reader.model.parameters()) > _MOST_PARAMETERS:
+    # Each moment of a large model would take as long as opening the run.
+    if sum(tensor.numel() for tensor in reader.model.parameters()) > MOST_PARAMETERS:
         return []
     files = run.film() or run.snapshots()
     readers = ((update, Reader(reader.predictor, run.model(file))) for update, file in files)
