@@ -38,6 +38,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from dragoman.console.output import log_to_stderr
+
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
@@ -163,7 +165,9 @@ class VerbCommand(TyperCommand):
         lists = {name for name, hint in hints.items() if get_origin(hint) is list}
 
         def call(**given: Any) -> None:
-            self.verb(kind(**{k: [] if v is None and k in lists else v for k, v in given.items()}))
+            args = kind(**{k: [] if v is None and k in lists else v for k, v in given.items()})
+            log_to_stderr(getattr(args, "quiet", False), getattr(args, "verbose", False))
+            self.verb(args)
 
         bases = [base for base in kind.__mro__[1:] if vars(base).get("listed_last")]
         shared = {arg.name for base in bases for arg in fields(base)}
