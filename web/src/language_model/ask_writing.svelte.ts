@@ -31,9 +31,12 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
   /** What was gone on with last. */
   from = $state.raw<Version | null>(null);
 
-  readonly isWriting = $derived(this.status === "writing");
   /** Words that were not there when it was last gone on with begin here. */
   readonly added = $derived(this.from ? this.text.slice(this.from.text.length) : "");
+
+  override get isBusy(): boolean {
+    return this.status === "writing";
+  }
 
   override setText(text: string): void {
     this.begun = text;
@@ -67,7 +70,7 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
 
   stop(): void {
     this.cancel();
-    if (this.isWriting) this.status = "stopped";
+    if (this.isBusy) this.status = "stopped";
   }
 
   /** Go on with what stands there. */
@@ -79,10 +82,7 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
     this.from = { text: this.text, words: this.words };
     const asked = { text: this.text, run: run.name, ...this.settings };
     await this.go(async (signal) => {
-      for await (const event of write(asked, signal)) {
-        if (signal.aborted) return;
-        this.#take(event);
-      }
+      for await (const event of write(asked, signal)) this.#take(event);
     });
   }
 

@@ -112,6 +112,7 @@ export async function* toldBy<Told extends { name: string }>(response: Response,
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
       const event = parse(block);
+      if (signal.aborted) return;
       if (!event) continue;
       if (event.name === "error") throw ApiError.told(500, event.data as ErrorBody); // its status was sent before
       ended ||= /(^|[.])done$/.test(event.name);

@@ -55,9 +55,3 @@ export function countsOf(groups: readonly Group[]): [string, number][] {
   for (const { name } of groups) if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts];
 }
-
-/** How a word that the model was less sure of is marked, as in a translation. */
-export function doubt({ probability }: TaggedWord): "" | "less" | "unsure" {
-  if (probability < 0.5) return "unsure";
-  return probability < 0.8 ? "less" : "";
-}

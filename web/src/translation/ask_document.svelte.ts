@@ -19,7 +19,6 @@ export class AskDocument extends Ask {
     Object.assign(this, { name: file.name, status: "waiting", done: 0, of: 0, address: "", warnings: [] });
     await this.go(async (signal) => {
       for await (const event of translateDocument(file, source, target, signal)) {
-        if (signal.aborted) return;
         if (event.name === "progress") Object.assign(this, event.data);
         if (event.name === "done") {
           const { translatedFileUrl } = event.data;

@@ -1,6 +1,6 @@
 // Text in, sentences out as they grow, choices kept.
 
-import type { Hypothesis, TranslateRequest } from "$openapi";
+import type { Hypothesis } from "$openapi";
 import { stream, translate, type Event } from "./translate";
 import type { Place } from "../page/address";
 import { ApiError } from "../page/api";
@@ -35,6 +35,10 @@ export class AskTranslation extends Ask<"growing"> {
 
   /** Whether what stands there is the translation of a text before this one. */
   readonly isOld = $derived(this.status === "waiting" && this.sentences.length > 0);
+
+  override get isBusy(): boolean {
+    return this.status === "waiting" || this.status === "growing";
+  }
 
   get target(): string {
     return (
@@ -139,11 +143,11 @@ export class AskTranslation extends Ask<"growing"> {
     // More than the beam would widen it, and so change the translation.
     const more = { n_best: Math.min(N_BEST, beam), warnings: true };
     try {
-      await this.#stream({ ...asked, ...more }, signal);
+      for await (const event of stream({ ...asked, ...more }, signal)) this.#take(event);
     } catch (error) {
       this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
       if (!this.isBare) throw error;
-      await this.#stream(asked, signal);
+      for await (const event of stream(asked, signal)) this.#take(event);
     }
   }
 
@@ -156,13 +160,6 @@ export class AskTranslation extends Ask<"growing"> {
   #clear(): void {
     this.sentences = [];
     this.before = "";
-  }
-
-  async #stream(wanted: TranslateRequest, signal: AbortSignal): Promise<void> {
-    for await (const event of stream(wanted, signal)) {
-      if (signal.aborted) return;
-      this.#take(event);
-    }
   }
 
   #take(event: Event): void {
