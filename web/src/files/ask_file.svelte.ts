@@ -2,7 +2,7 @@
 
 import type { RunInfo } from "$openapi";
 import { Ask } from "../page/ask.svelte";
-import { call, type ApiError } from "../page/api";
+import { send, type ApiError } from "../page/api";
 import type { Recorder } from "./recorder.svelte";
 
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
@@ -16,12 +16,9 @@ export interface Question {
   also: Record<string, string>;
 }
 
-/** Send a file in a form. */
-export async function send(path: string, asked: Question, fields: Record<string, string>, signal: AbortSignal): Promise<Response> {
-  const body = new FormData();
-  for (const [field, value] of Object.entries({ ...fields, ...asked.also })) body.set(field, value);
-  body.set("file", asked.file, asked.name);
-  return call(path, { method: "POST", body, signal });
+/** Ask about a file. */
+export async function sent(path: string, { file, name, also }: Question, fields: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  return send(path, file, name, { ...fields, ...also }, signal);
 }
 
 /** Who answers about a file; `onpart` takes what is known of the answer so far. */

@@ -80,6 +80,14 @@ export function post(body: unknown, signal?: AbortSignal): RequestInit {
   };
 }
 
+/** Send a file in a form. */
+export async function send(path: string, file: Blob, name: string, fields: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  const body = new FormData();
+  for (const [field, value] of Object.entries(fields)) body.set(field, value);
+  body.set("file", file, name);
+  return call(path, { method: "POST", body, signal });
+}
+
 export async function info(): Promise<ServerInfo> {
   return (await call("v1/info")).json();
 }

@@ -35,20 +35,6 @@ export function groupsOf({ words, spans }: TaggedText): Group[] {
   return groups;
 }
 
-/** Different colours; names beyond them begin anew. */
-export const COLOURS = 8;
-
-/** The number of the colour of each name. A name keeps its own while others come. */
-export class Colours {
-  readonly #known = new Map<string, number>();
-
-  of(name: string): number {
-    const found = this.#known.get(name) ?? this.#known.size;
-    this.#known.set(name, found);
-    return found % COLOURS;
-  }
-}
-
 /** Each name that is drawn, how often, in the order of the text. */
 export function countsOf(groups: readonly Group[]): [string, number][] {
   const counts = new Map<string, number>();

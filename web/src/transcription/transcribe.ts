@@ -2,7 +2,7 @@
 
 import type { TranscribedSegment, TranscribedWord } from "$openapi";
 import { toldBy } from "../page/api";
-import { send, type Question } from "../files/ask_file.svelte";
+import { sent, type Question } from "../files/ask_file.svelte";
 
 /** A segment of a stream: it has its words, which OpenAPI tells of beside the segments of an answer. */
 export interface Segment extends Pick<TranscribedSegment, "text" | "start" | "end" | "seen"> {
@@ -26,7 +26,7 @@ export async function transcribe(
     "timestamp_granularities[]": asked.run.takes?.words ? "word" : "segment",
     stream: "true",
   };
-  const response = await send("v1/audio/transcriptions", asked, fields, signal);
+  const response = await sent("v1/audio/transcriptions", asked, fields, signal);
   let seconds = 0;
   for await (const event of toldBy<Told>(response, signal)) {
     if (event.name === "transcript.text.segment") onsegment(event.data);

@@ -1,9 +1,9 @@
 // Text in, sentences out as they grow, choices kept.
 
-import type { Hypothesis } from "$openapi";
-import { stream, translate, type Event } from "./translate";
+import type { Hypothesis, TranslateRequest } from "$openapi";
+import { translate, type Event } from "./translate";
 import type { Place } from "../page/address";
-import { ApiError } from "../page/api";
+import { ApiError, events } from "../page/api";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 
@@ -139,15 +139,15 @@ export class AskTranslation extends Ask<"growing"> {
     }
     this.status = "waiting";
     const { name, source, beam } = this.run;
-    const asked = { text: this.text, run: name, source, ...into(this.run) };
+    const asked: TranslateRequest = { text: this.text, run: name, source, ...into(this.run) };
     // More than the beam would widen it, and so change the translation.
     const more = { n_best: Math.min(N_BEST, beam), warnings: true };
     try {
-      for await (const event of stream({ ...asked, ...more }, signal)) this.#take(event);
+      for await (const event of events<Event>("v1/translate", { ...asked, ...more }, signal)) this.#take(event);
     } catch (error) {
       this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
       if (!this.isBare) throw error;
-      for await (const event of stream(asked, signal)) this.#take(event);
+      for await (const event of events<Event>("v1/translate", asked, signal)) this.#take(event);
     }
   }
 
