@@ -50,11 +50,3 @@ export function ink(value: number | null | undefined, most: number): Ink | null 
   if (value == null || !most) return null;
   return { of: value < 0 ? "doubt" : "accent", share: Math.round((Math.abs(value) / most) * DEEPEST) };
 }
-
-/** The patch that counted most, its row and column from 1. */
-export function mostOf(rollout: Seen["rollout"]): { row: number; column: number; share: number } | null {
-  if (!rollout) return null;
-  const share = Math.max(...rollout.shares);
-  const place = rollout.shares.indexOf(share);
-  return { row: Math.floor(place / rollout.columns) + 1, column: (place % rollout.columns) + 1, share };
-}
