@@ -1,4 +1,3 @@
-import { readTexts } from "../look/words_read";
 import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
 import { classifyText } from "./classify";
@@ -9,7 +8,6 @@ export const classify = view({
   task: { name: "classification", verb: "classify", korean: "분류" },
   only: ({ reads }) => reads === "text",
   texts,
-  look: { texts: readTexts },
   load: () => import("./Classify.svelte"),
   asked: new AskText("classify", classifyText),
 });

@@ -1,5 +1,4 @@
 import { AskFile } from "../files/ask_file.svelte";
-import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import { labelFile } from "./classify";
 import { texts } from "./words_label";
@@ -9,7 +8,6 @@ export const label = view({
   task: { name: "classification", verb: "classify", korean: "분류" },
   only: ({ reads }) => reads !== "text",
   texts,
-  look: { texts: readTexts },
   load: () => import("./Label.svelte"),
   asked: new AskFile("label", labelFile),
 });

@@ -21,8 +21,6 @@ const own = both({
   label_seen_recording: ["The bands of the spectrum, time from left to right, low sounds at the bottom; the louder, the lighter.",
     "스펙트럼의 대역입니다. 시간은 왼쪽에서 오른쪽으로 흐르고, 낮은 소리가 아래에 있으며, 클수록 밝습니다."],
   label_where: ["Where it looked", "모델이 본 곳"],
-  label_hide_picture: ["Click a part of the picture: the model reads the picture with the mean colour there.",
-    "이미지의 한 부분을 누르세요. 모델은 그곳을 평균 색으로 채운 이미지를 읽습니다."],
   label_change: ["{label}: {before} for the whole, {now} without the hidden parts.", "{label}: 전체에서 {before}, 가린 뒤 {now}입니다."],
   label_heads: ["Where each head looked", "헤드마다 본 곳"],
   label_reading: ["How it reads the picture, step by step", "이미지를 읽는 과정"],

@@ -1,5 +1,4 @@
 import { AskFile } from "../files/ask_file.svelte";
-import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import { detect } from "./detect";
 import { texts } from "./words";
@@ -8,7 +7,6 @@ export const boxes = view({
   name: "boxes",
   task: { name: "detection", verb: "detect", korean: "상자 찾기" },
   texts,
-  look: { texts: readTexts },
   load: () => import("./Detect.svelte"),
   asked: new AskFile("boxes", detect),
 });

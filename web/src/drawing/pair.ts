@@ -1,7 +1,7 @@
 // Two sentences that differ in one word, and the head whose attention moves with it.
 
 import type { Looking } from "../look/look";
-import { palette } from "./palette.svelte";
+import { widthOf } from "./canvas";
 
 export interface Pair {
   texts: [string, string];
@@ -63,15 +63,11 @@ function surest(one: Looking, other: Looking, changed: number): Jump | null {
   return best;
 }
 
-let measure: CanvasRenderingContext2D | null = null;
-
 /** Words on one line: the middle of each, and how wide all are, in pixels. */
 export function laid(texts: readonly string[], size = 15, gap = 16): { at: number[]; width: number } {
-  measure ??= document.createElement("canvas").getContext("2d");
-  if (measure) measure.font = `600 ${size}px ${palette.colours.font}`;
   let x = 8;
   const at = texts.map((text) => {
-    const width = measure?.measureText(text).width ?? text.length * 8;
+    const width = widthOf(text, size, 600);
     const middle = x + width / 2;
     x += width + gap;
     return middle;

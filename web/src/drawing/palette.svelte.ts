@@ -51,3 +51,14 @@ export const palette = new Palette();
 export function css([r, g, b]: Rgb, alpha = 1): string {
   return `rgb(${r} ${g} ${b} / ${alpha})`;
 }
+
+/** The colour of each name, in turn: a name keeps its own while others come. White or black letters stand on all. */
+export class Colours {
+  readonly #known = new Map<string, number>();
+
+  of(name: string): string {
+    const number = this.#known.get(name) ?? this.#known.size;
+    this.#known.set(name, number);
+    return `var(--series-${number % 8})`;
+  }
+}

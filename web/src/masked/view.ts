@@ -1,4 +1,3 @@
-import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import { AskBlanks } from "./ask_blanks.svelte";
 import { texts } from "./words";
@@ -7,7 +6,6 @@ export const fill = view({
   name: "fill",
   task: { name: "masked", verb: "fill", korean: "빈칸 채우기" },
   texts,
-  look: { texts: readTexts },
   load: () => import("./Fill.svelte"),
   asked: new AskBlanks(),
 });

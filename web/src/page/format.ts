@@ -41,6 +41,11 @@ export abstract class Format {
     return text.trim() === "%" ? PERCENT[this.language] : text;
   }
 
+  /** Row and column of a cell, from 1, where so many stand in a row. */
+  cell(place: number, columns: number): [string, string] {
+    return [this.number(Math.floor(place / columns) + 1), this.number((place % columns) + 1)];
+  }
+
   compact(value: number): string {
     return this.#local(value, { notation: "compact", maximumFractionDigits: 1 });
   }

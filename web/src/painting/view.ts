@@ -1,4 +1,3 @@
-import { readTexts } from "../look/words_read";
 import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
 import { paintText, type Painted } from "./paint";
@@ -9,7 +8,6 @@ export const paint = view({
   task: { name: "painting", verb: "paint", korean: "이미지 그리기" },
   works: { pictures: "이미지 그리기", "large pictures": "큰 이미지 그리기" },
   texts,
-  look: { texts: readTexts },
   load: () => import("./Paint.svelte"),
   asked: new AskText<Painted>("paint", paintText, ({ seed = "" }): Record<string, string> => (/^\d{1,9}$/.test(seed) ? { seed: String(Number(seed)) } : {})),
 });

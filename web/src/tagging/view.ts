@@ -1,4 +1,3 @@
-import { readTexts } from "../look/words_read";
 import { AskText } from "../page/ask.svelte";
 import { view } from "../page/view";
 import { tagText } from "./tag";
@@ -8,7 +7,6 @@ export const tag = view({
   name: "tag",
   task: { name: "tagging", verb: "tag", korean: "태깅" },
   texts,
-  look: { texts: readTexts },
   load: () => import("./Tag.svelte"),
   asked: new AskText("tag", tagText),
 });

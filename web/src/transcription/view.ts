@@ -1,4 +1,3 @@
-import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import { AskRecording } from "./ask_recording.svelte";
 import { texts } from "./words";
@@ -7,7 +6,6 @@ export const transcribe = view({
   name: "transcribe",
   task: { name: "transcription", verb: "transcribe", korean: "받아쓰기" },
   texts,
-  look: { texts: readTexts },
   load: () => import("./Transcribe.svelte"),
   asked: new AskRecording(),
 });

@@ -1,5 +1,4 @@
 import { AskFile } from "../files/ask_file.svelte";
-import { readTexts } from "../look/words_read";
 import { view } from "../page/view";
 import { readLine } from "./lines";
 import { texts } from "./words_lines";
@@ -9,7 +8,6 @@ export const lines = view({
   task: { name: "picture-translation", verb: "translate", korean: "이미지 속 글 읽기" },
   works: { lines: "이미지 속 글 읽기" },
   texts,
-  look: { texts: readTexts },
   load: () => import("./Lines.svelte"),
   asked: new AskFile("lines", readLine),
 });
