@@ -175,7 +175,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
 
     check_name(name)
     from dragoman.insight.figures.catalogue import make_figure, needs_run, validate
-    from dragoman.pictures.figure import csv_files, figure_png, figure_svg
+    from dragoman.pictures.figure import write_figure
 
     if args.sentence is not None and not needs_run(name):
         raise DragomanError(f"{name} shows no sentence. Leave out --sentence")
@@ -185,14 +185,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
     subject = _subject(args.run, args.sentence) if needs_run(name) else None
     made = make_figure(name, subject, validate(name, subject, _sliders(args.set_)))
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".png":
-        figure_png(made, path)
-    else:
-        path.write_text(figure_svg(made), encoding="utf-8")
-    written = [path]
-    for file, numbers in csv_files(replace(made, name=path.stem)).items():
-        written.append(path.with_name(file))
-        written[-1].write_text(numbers, encoding="utf-8")
+    written = write_figure(path.parent, replace(made, name=path.stem), path.suffix)
     typer.echo(f"{made.title.english}\n\n{made.caption.english}\n")
     for note in made.notes:
         typer.echo(f"{note.english}\n")
