@@ -228,7 +228,7 @@ def test_trials_one_of_which_diverges(
     path = folder / "records" / "trial-1.json"
     before = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
-    stopped = Outcome(10, "interrupted", None, 0, 1.0)
+    stopped = Outcome(10, "interrupted", None, 0)
     with monkeypatch.context() as patch:
         patch.setattr(training, "begin_or_resume", lambda *_, **__: stopped)
         assert dragoman("resume", folder).code == 130
