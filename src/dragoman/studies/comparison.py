@@ -290,8 +290,8 @@ class ComparedTranslations:
 
     @property
     def _compare(self) -> Callable[..., Significance]:
-        how = {"language": self.language, "tokenizer": self.tokenizer}
-        return partial(compare_systems, **how, seed=self.compared.quality.seed)
+        seed, tokenizer = self.compared.quality.seed, self.tokenizer
+        return partial(compare_systems, language=self.language, tokenizer=tokenizer, seed=seed)
 
 
 def lines_at(lists: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
