@@ -82,13 +82,9 @@ def option(
     ge: float | None = None,
     le: float | None = None,
     metavar: str | None = None,
-    may_be_one: bool = False,
 ) -> Any:
-    """Return a field with a short name, bounds or another placeholder.
-
-    ``may_be_one``: the second of two values may be missing.
-    """
-    about = {"ge": ge, "le": le, "metavar": metavar, "may_be_one": may_be_one}
+    """Return a field with a short name, bounds or another placeholder."""
+    about = {"ge": ge, "le": le, "metavar": metavar}
     return field(metadata={"default": default, "short": short, **about})
 
 
@@ -143,6 +139,7 @@ class VerbCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = fields(self._arguments)
+        # The second of two values may be missing.
         may_be_one = [_long(arg) for arg in known if arg.metadata.get("may_be_one")]
         return super().parse_args(ctx, pad_options(args, may_be_one))
 
