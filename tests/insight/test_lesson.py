@@ -321,3 +321,21 @@ def test_the_server_gives_the_same(run: Run, lesson: Lesson) -> None:
 def test_a_run_of_another_task_gives_none(run_of: Callable[..., Run]) -> None:
     with pytest.raises(DragomanError, match="a lesson is about a run that reads a text"):
         subject_of(run_of("language-model", "text", "decoder"), "")
+
+
+@pytest.mark.parametrize("asked", ["lesson", "figures"])
+def test_a_client_is_not_told_where_the_run_is(
+    run: Run, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run has no sentence of its own to show."""
+    monkeypatch.setattr(Run, "languages", ("de", "en"))
+    monkeypatch.setattr(Run, "scores", lambda _: {})
+
+    async def ask() -> None:
+        async with client_of(open_run(run, ServeSettings(precision="fp32"), "tiny")) as client:
+            request = {"name": "attention-cross"} if asked == "figures" else {}
+            refused = await client.post(f"/v1/{asked}", json=request)
+            assert refused.status_code == 400
+            assert refused.json()["error"].startswith("tiny has no sentences to show")
+
+    asyncio.run(ask())
