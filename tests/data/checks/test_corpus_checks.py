@@ -280,6 +280,12 @@ def test_one_language_is_not_taken_for_exchanged_sides() -> None:
     assert "exchanged" not in {one.kind for one in doubts(lines)}
 
 
+def test_a_side_without_any_word_divides_nothing_by_zero() -> None:
+    """A warning of numpy would be an error here."""
+    for lines in ([("", target) for _, target in sound()], [(s, "") for s, _ in sound()]):
+        assert "exchanged" not in {one.kind for one in doubts(lines)}
+
+
 def test_a_file_that_is_given_twice_is_all_that_is_said() -> None:
     lines = [("source", "source"), *((s, s) for s, _ in sound())]
     (found,) = doubts(lines)
