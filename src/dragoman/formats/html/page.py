@@ -15,7 +15,6 @@ from dragoman.formats.units.document import (
     Target,
     Unit,
     check_pieces,
-    parts_of,
 )
 from dragoman.formats.units.encoding import Encoded, decode
 
@@ -68,7 +67,7 @@ class HtmlPage(Document):
         return [SaidLanguage("source", code, where, is_binding=False)] if code else []
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        text = self.page.join([parts_of(target) for target in targets])
+        text = self.page.join(targets)
         if wanted.language != "und":
             text = _in_language(text, wanted)
         return self.source.back(text, self.name, references=True)
