@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,7 +25,7 @@ from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.chunks import ChunkSums, CorpusRange
-from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left
+from dragoman.data.cleaning import CleaningReport, nothing_left
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store
 from dragoman.forms.form import Pair
@@ -64,12 +64,12 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     _do(command, stages.PartReading(to, plan))
     if plan.partitions:
         _do(command, stages.Duplicates(to, plan))
+    _do(command, stages.Lines(to, plan))
     report = report_of(store, plan)
     say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
-    _do(command, stages.Lines(to, plan))
     learn(store, plan, say)
-    parts = len(plan.parts)
-    counts = [*map(json.loads, stages.read_parts(store, stages.LINES, parts, stages.Lines.last))]
+    of_parts = stages.read_parts(store, stages.LINES, len(plan.parts), "counts")
+    counts = [*map(json.loads, of_parts)]
     examples = tuple(of_part["train"] for of_part in counts)
     if not any(examples):
         raise DataError(NOTHING_LEFT)
@@ -93,35 +93,18 @@ def _do(command: Command, stage: stages.PlanStage) -> None:
 
 
 def report_of(store: Store, plan: DataPlan) -> CleaningReport:
-    """The report of the cleaning, as one process would make it.
+    """The report of the cleaning, as one process would make it; ``Lines`` must be complete.
 
     Errors: ``DataError`` for a corpus of which no example is left.
     """
-    cleaner = Cleaner(plan.recipe.data.cleaning, plan.recipe.spec.texts)
-    corpus = before = 0
-    for number, part in enumerate(plan.parts):
-        if part.corpus != corpus:
-            if cleaner.report.kept == before:
-                raise nothing_left(cleaner.report, plan.names[corpus])
-            corpus, before = part.corpus, cleaner.report.kept
-        values = json.loads(stages.read(store, stages.object_name(stages.READ, number, "json")))
-        cleaner.report.add(CleaningReport.from_dict(values))
-        again = stages.duplicates_of(store, plan, number)
-        if not len(again):
-            continue
-        dropped = cleaner.report.filters["duplicates"]
-        cleaner.report.kept -= len(again)
-        total = dropped.count + len(again)
-        if dropped.has_room:
-            pairs = stages.examples(store, stages.READ, number, "pairs")
-            for place in again.tolist():
-                cleaner.drop("duplicates", pairs[place], plan.names[part.corpus])
-                if not dropped.has_room:
-                    break
-        dropped.count = total
-    if cleaner.report.kept == before:
-        raise nothing_left(cleaner.report, plan.names[corpus])
-    return cleaner.report
+    report = CleaningReport()
+    for corpus, parts in groupby(enumerate(plan.parts), key=lambda part: part[1].corpus):
+        before = report.kept
+        for number, _ in parts:
+            report.add(stages.report_in(store, stages.LINES, number))
+        if report.kept == before:
+            raise nothing_left(report, plan.names[corpus])
+    return report
 
 
 def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:

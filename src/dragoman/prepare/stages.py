@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.cluster.work import NOTES, Way, Work
-from dragoman.data.cleaning import Cleaner, pair_hash
+from dragoman.data.cleaning import Cleaner, CleaningReport, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.split import Side, side_of_pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, write_shard
@@ -231,6 +231,11 @@ def examples(store: Store, folder: str, part: int, ending: str) -> list[Pair]:
     return [Pair(*json.loads(line)) for line in lines.split("\n")[:-1]]
 
 
+def report_in(store: Store, folder: str, part: int) -> CleaningReport:
+    """Read the report of the cleaning of a part that a stage wrote."""
+    return CleaningReport.from_dict(json.loads(read(store, object_name(folder, part, "json"))))
+
+
 def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
     """The places of the duplicates among the examples of a part, in order."""
     places = [
@@ -241,23 +246,29 @@ def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
 
 
 class Lines(PlanStage):
-    """The examples of a part that are no duplicates, by side of the split, and the lines from which
-    each vocabulary is learned."""
+    """The examples of a part that are no duplicates, by side of the split, the lines from which
+    each vocabulary is learned, and the report of all cleaning."""
 
     folder = LINES
 
     def result(self, number: int, tools: None) -> Iterator[tuple[str, Content]]:
-        recipe, again = self.plan.recipe, set(duplicates_of(self.store, self.plan, number).tolist())
+        recipe, name = self.plan.recipe, self.plan.names[self.plan.parts[number].corpus]
+        cleaner = Cleaner(recipe.data.cleaning, recipe.spec.texts)
+        cleaner.report.add(report_in(self.store, READ, number))
+        again = set(duplicates_of(self.store, self.plan, number).tolist())
+        cleaner.report.kept -= len(again)
         pairs = examples(self.store, READ, number, "pairs")
         prepared = examples(self.store, READ, number, MOSES) if recipe.data.moses else pairs
         by_side: dict[Side, list[Pair]] = {"train": [], "dev": [], "test": []}
         learned: list[Pair] = []
         for place, pair in enumerate(pairs):
-            if place not in again:
-                side = side_of_pair(pair, recipe.data.split)
-                by_side[side].append(pair)
-                if side == "train":
-                    learned.append(prepared[place])
+            if place in again:
+                cleaner.drop("duplicates", pair, name)
+                continue
+            side = side_of_pair(pair, recipe.data.split)
+            by_side[side].append(pair)
+            if side == "train":
+                learned.append(prepared[place])
         for side in sides_as_text(recipe):
             yield object_name(LINES, number, side), encode_pairs(by_side[side])
         yield object_name(LINES, number, LEARNED), encode_pairs(learned)
@@ -267,7 +278,8 @@ class Lines(PlanStage):
             lines = "".join(f"{line}\n" for text in texts for line in lines_of_text(text))
             yield object_name(LINES, number, name), lines.encode("utf-8", "surrogatepass")
         counts = {side: len(of_side) for side, of_side in by_side.items()}
-        yield self.name(number), json.dumps(counts).encode()
+        yield object_name(LINES, number, "counts"), json.dumps(counts).encode()
+        yield self.name(number), json.dumps(cleaner.report.to_dict()).encode()
 
 
 def sides_as_text(recipe: Recipe) -> tuple[Side, ...]:
