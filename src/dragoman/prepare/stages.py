@@ -47,7 +47,7 @@ MOSES = "moses"
 """The ending of the object with a part's examples as Moses prepares them."""
 VOCABULARIES = f"{NOTES}/vocabularies.json"
 """The names of the files that were learned; the files themselves are next to the token store."""
-HELD = ("dev", "test")
+HELD: tuple[Side, ...] = ("dev", "test")
 LEARNED = "learned"
 """The ending of the object with the training examples of a part, as they are learned."""
 _PLACE = np.dtype(np.uint32)
