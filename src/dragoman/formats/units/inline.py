@@ -50,6 +50,7 @@ class FoundCode(NamedTuple):
     """The name of the element that it ends, or ""."""
     shows: bool = True
     """True if it shows text of its own."""
+    repeats: bool = False
 
 
 def message_unit(text: str) -> Unit:
@@ -105,6 +106,7 @@ def unit_of(text: str, spans: Sequence[FoundCode], plain: Callable[[str], str] =
                 apart_before=span.shows and not beside and not before.isalnum(),
                 apart_behind=span.shows and not follows and not behind.isalnum(),
                 partner=partner,
+                repeats=span.repeats,
             )
         )
         end = span.end
