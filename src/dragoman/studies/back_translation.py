@@ -32,7 +32,6 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import MonolingualText
 from dragoman.runs.run import RECIPE, STEPS, refuse_occupied
-from dragoman.search.settings import SamplingSettings
 from dragoman.sizing.minutes import duration
 from dragoman.sizing.monolingual import (
     exchange_sides,
@@ -183,7 +182,7 @@ def _describe(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iter
         yield f"  {(number := number + 1)}. {line}: about {duration(minutes)}"
         total += minutes
         if step is not None:
-            # Sampling a text takes about as long as learning from it once.
+            # Translating a text takes about as long as learning from it once.
             minutes = step.text_minutes or step.most * length / speed / 60
             line = f"translate {step.most:,} lines of {of.source} with that model"
             limit = "at most" if step.text_minutes else "about"
@@ -271,11 +270,11 @@ def _train_step(steps: Path, step: Step, recipe: Recipe, say: Say, again: str) -
 def _translate_step(
     steps: Path, step: Step, recipe: Recipe, text: MonolingualText, say: Say
 ) -> bool:
-    """Translate a monolingual text by sampling, after the lines that are translated already. Return
-    False if the user stopped it.
+    """Translate a monolingual text, after the lines that are translated already. Return False if
+    the user stopped it.
 
-    A source is sampled from the model's distribution, not searched for: such sources are more
-    varied, and teach more (Edunov et al., 2018).
+    Sources are searched for. Those that are sampled from the model teach less where it was trained
+    on few pairs (docs/experiments/text-without-translations.md).
     """
     corpus = monolingual_corpus(text)
     if corpus_fingerprint(corpus) != step.text_hash:
@@ -284,13 +283,10 @@ def _translate_step(
             "begin again in another folder"
         )
     run = catalogue.Run.open(steps / step.name)
-    search = run.recipe.search.model_copy(
-        update={"sampling": SamplingSettings(seed=run.recipe.seed), "n_best": 1}
-    )
     texts = _Texts(recipe, text, step.most)
 
     def pairs_after(done: int) -> Iterator[tuple[str, str]]:
-        for result in run.open_predictor().each(texts.after(done), settings=search):
+        for result in run.open_predictor().each(texts.after(done)):
             # Cleaning drops an empty source.
             source = " ".join(result.text.split()) if result.finished else ""
             yield source, result.source.replace("\t", " ")
