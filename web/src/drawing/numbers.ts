@@ -44,8 +44,13 @@ export interface Grid {
   values: Float32Array;
 }
 
-export function cell(grid: Grid, row: number, column: number): number {
-  return grid.values[row * grid.columns + column] ?? 0;
+export function rowOf(grid: Grid, row: number): Float32Array {
+  return grid.values.subarray(row * grid.columns, (row + 1) * grid.columns);
+}
+
+/** The greatest of some numbers; 0 where there are none. */
+export function greatest(values: Float32Array): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
 }
 
 /**

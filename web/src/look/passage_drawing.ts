@@ -4,6 +4,7 @@ import type { Part, Side, Spot } from "./look";
 import type { Ink } from "./ask_look.svelte";
 import type { Grid } from "../drawing/numbers";
 import { css, palette } from "../drawing/palette.svelte";
+import type { Mark } from "../drawing/pictures";
 
 /** Where a word stands in its block of text. */
 export interface Place {
@@ -30,12 +31,6 @@ export interface Scene {
   isShort: boolean;
   places: Record<Side, Place[]>;
   views: Record<Side, View>;
-}
-
-/** An element of SVG. */
-export interface Mark {
-  tag: "rect" | "path";
-  has: Record<string, string | number>;
 }
 
 const LEAST = 0.03;
