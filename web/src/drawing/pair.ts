@@ -49,7 +49,7 @@ function surest(one: Looking, other: Looking, changed: number): Jump | null {
   let best: Jump | null = null;
   for (let layer = 0; layer < one.layers("encoder"); layer++) {
     for (let head = 0; head < one.heads("encoder"); head++) {
-      const [a, b] = [one, other].map((looking) => looking.known("encoder", layer, head, "words"));
+      const [a, b] = [one, other].map((looking) => looking.known({ part: "encoder", layer, head }, "words"));
       if (!a || !b || a.rows !== b.rows) continue;
       for (let row = 0; row < a.rows - 1; row++) {
         const [mine, theirs] = [rowOf(a, row), rowOf(b, row)];

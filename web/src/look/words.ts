@@ -28,7 +28,6 @@ export const look = both({
       "단어가 벡터로 바뀌어 층을 지나 다시 단어가 되는 과정",
     ],
   ],
-  look_begin: ["Or begin with one of these:", "다음 문장으로 시작해 볼 수도 있습니다."],
   look_beam: ["Beam", "빔"],
   look_beam_title: ["How many beginnings the search keeps at each step. With 1 it takes the most probable piece each time; with more it can find a better whole.",
     "탐색이 단계마다 남기는 후보의 수입니다. 1이면 매번 확률이 가장 높은 서브워드를 고르고, 늘리면 전체적으로 더 나은 결과를 찾을 수 있습니다."],
