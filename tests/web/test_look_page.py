@@ -134,11 +134,11 @@ def test_one_sentence_of_several_is_chosen(opened: Open) -> None:
         expect(page.get_by_text("2 sentences, translated one by one")).to_be_visible()
         looked(page)
         assert translation(page).split()[-2:] == ["Dinosaurier.", "</s>"]
-        chosen = page.get_by_role("group", name="Sentence to look into").get_by_role("button")
-        chosen.nth(1).click()
+        chosen = page.get_by_role("combobox", name="Sentence to look into")
+        chosen.select_option("1")
         expect(word(page, "target", "es")).to_be_visible()
         assert "Dinosaurier." not in translation(page)
-        chosen.nth(2).click()
+        chosen.select_option("all")
         expect(page.locator(".text.source .w")).to_have_count(len(TWO.split()) + 1)
 
 

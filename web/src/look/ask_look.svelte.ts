@@ -6,7 +6,7 @@ import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 import { Latest } from "../page/latest.svelte";
 import { preferences } from "../page/preferences.svelte";
-import { isSame, look, Looking, MOST_PIECES, type At, type HeadsAnswer, type Part, type Side, type Spot, type Units } from "./look";
+import { isSame, look, Looking, MOST_PIECES, spelled, type At, type HeadsAnswer, type Part, type Side, type Spot, type Units } from "./look";
 import { clearest, surest, widest } from "./look_choice";
 import type { LookPlace } from "./look_place";
 import { rowOf, type Grid } from "../drawing/numbers";
@@ -105,6 +105,11 @@ export class AskLook extends Ask {
     this.#restart();
     this.now = null;
   }
+
+  /** What was forced, as the last answer that has it wrote it. */
+  readonly beginning = $derived(
+    this.forced.length ? spelled(this.now?.answer.best.tokens.slice(0, this.forced.length).map(({ piece }) => piece) ?? []) : "",
+  );
 
   /** The sentences of the text, as far as they are known. */
   readonly sentences = $derived(this.base?.answer.sentences ?? []);
@@ -219,7 +224,7 @@ export class AskLook extends Ask {
     const [r, c] = now.pair(at, looks, seen);
     const pieces = now.axes(part, "pieces");
     const [piece, other] = [pieces.rows[r] ?? looks, pieces.columns[c] ?? seen];
-    const read = part === "encoder" ? "" : now.readBefore(piece, "pieces");
+    const read = part === "encoder" ? "" : (now.axes("decoder", "pieces").columns[r]?.text ?? "");
     this.cell = { ...at, row, column, names: [piece.text, other.text], read };
     void this.computed.ask((signal) => now.cell({ part, layer, head }, r, c, signal));
   }

@@ -162,37 +162,33 @@ export class Looking {
   }
 
   async grid({ part, layer, head }: At, signal: AbortSignal): Promise<void> {
-    const body = { ...this.request, part, layer, ...(head === null ? { mean: true } : { head }) };
-    const packed: Weights = await (await call("v1/look/attention", post(body, signal))).json();
+    const which = { part, layer, ...(head === null ? { mean: true } : { head }) };
+    const packed: Weights = await this.#ask("v1/look/attention", which, signal);
     const [, , rows, columns] = packed.shape;
     this.#keep(`${part} ${layer} ${head} pieces`, { rows, columns, values: fromHalves(packed.data) });
   }
 
-  async word(side: Side, unit: Unit, signal: AbortSignal): Promise<WordAnswer> {
-    const body = { ...this.request, side, first: unit.first, count: unit.count };
-    return (await call("v1/look/word", post(body, signal))).json();
+  /** Ask for more of what was computed. */
+  async #ask<Answer>(path: string, more: object, signal: AbortSignal): Promise<Answer> {
+    return (await call(path, post({ ...this.request, ...more }, signal))).json();
+  }
+
+  word(side: Side, { first, count }: Unit, signal: AbortSignal): Promise<WordAnswer> {
+    return this.#ask("v1/look/word", { side, first, count }, signal);
+  }
+
+  cell(at: Head, row: number, column: number, signal: AbortSignal): Promise<CellAnswer> {
+    return this.#ask("v1/look/cell", { ...at, row, column }, signal);
+  }
+
+  importance(signal: AbortSignal): Promise<HeadsAnswer> {
+    return this.#ask("v1/look/heads", {}, signal);
   }
 
   /** The heads of a layer that were at work when this was computed. */
   on(part: Part, layer: number): number[] {
     const { heads_off: off } = this.request;
     return [...Array(this.heads(part)).keys()].filter((head) => !off.some((other) => isSame(other, { part, layer, head })));
-  }
-
-  /** What was read when a unit of the translation was chosen: the unit before it. */
-  readBefore(unit: Unit, units: Units): string {
-    if (unit.first === 0) return "<s>";
-    const before = this.units("target", units).find((one) => one.first + one.count === unit.first);
-    return before?.text ?? "<s>";
-  }
-
-  async cell(at: Head, row: number, column: number, signal: AbortSignal): Promise<CellAnswer> {
-    const body = { ...this.request, ...at, row, column };
-    return (await call("v1/look/cell", post(body, signal))).json();
-  }
-
-  async importance(signal: AbortSignal): Promise<HeadsAnswer> {
-    return (await call("v1/look/heads", post(this.request, signal))).json();
   }
 
   /** All heads times all tokens: how much work it is to switch off one after the other. */

@@ -59,7 +59,7 @@ export function readPlace(more: Record<string, string>): LookPlace {
 }
 
 /** cross.1.2, counted from 1; cross.1.0 is the mean of the layer's heads. */
-function named({ part, layer, head }: At): string {
+export function named({ part, layer, head }: At): string {
   return `${part}.${layer + 1}.${head === null ? 0 : head + 1}`;
 }
 
