@@ -121,7 +121,7 @@ export const look = both({
   map_zoom_in: ["Zoom in", "확대"],
   map_zoom_out: ["Zoom out", "축소"],
   map_fit: ["Show all", "전체 보기"],
-  map_hint: ["Scroll with Ctrl, or +, to zoom; drag to move.", "Ctrl+스크롤이나 + 키로 확대하고, 끌어서 옮깁니다."],
+  map_hint: ["Scroll with Ctrl, or +, to zoom; scroll to move.", "Ctrl+스크롤이나 + 키로 확대하고, 스크롤해서 옮깁니다."],
   as_table: ["As a table", "표로 보기"],
   table_of: ["Where “{word}” looked", "“{word}” 단어가 본 것"],
   table_by: ["Who looked at “{word}”", "“{word}” 단어를 본 것"],
