@@ -120,8 +120,7 @@ def test_a_row_reads_one_word_and_chooses_the_next(opened: Open) -> None:
 
 def test_one_sentence_of_several_is_chosen(opened: Open) -> None:
     """As Translate cuts the text; a word is in focus without a click."""
-    with opened() as page:
-        page.evaluate("location.hash = '#look'")
+    with opened("#look") as page:
         expect(page.locator(".empty")).to_be_visible()
         tried = page.locator(".ask .link")
         expect(tried).to_have_count(4)
@@ -403,6 +402,7 @@ def test_where_the_plain_model_alone_differs_is_marked_and_said(opened: Open) ->
 
     with opened() as page:
         page.route("**/v1/look", answer)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
         page.evaluate(f"location.hash = {LOOK!r}")
         looked(page)
         marked = page.locator(".text.target .own")
