@@ -2,7 +2,7 @@
 // of what it holds. As src/dragoman/pictures/tree.py draws it.
 
 import type { ParsedTree } from "$openapi";
-import { widthOf } from "../drawing/canvas";
+import { textWidth } from "../drawing/letters";
 
 const LEVEL = 42; // pixels from one row of labels to the next
 const BETWEEN = 14; // pixels between two words
@@ -48,7 +48,7 @@ export function drawn(tree: ParsedTree): Drawing {
   function leaf(number: number): number {
     const { text, tag, parent } = tree.words[number]!;
     const y = top((depths[parent] ?? 0) + 1);
-    const half = Math.max(widthOf(text, SIZE), widthOf(tag ?? "", SIZE)) / 2;
+    const half = Math.max(textWidth(text, SIZE), textWidth(tag ?? "", SIZE)) / 2;
     const x = right + half;
     right += 2 * half + BETWEEN;
     if (tag) tags.push({ x, y, text: tag, half });
@@ -74,7 +74,7 @@ export function drawn(tree: ParsedTree): Drawing {
       } else places.push(leaf(word++));
     }
     // A label wider than all that it holds would lie over its neighbour's.
-    const half = widthOf(label, SIZE) / 2;
+    const half = textWidth(label, SIZE) / 2;
     let x = ((places[0] ?? begin) + (places.at(-1) ?? begin)) / 2;
     right = Math.max(right, x + half + BETWEEN);
     x = Math.max(x, begin + half);
