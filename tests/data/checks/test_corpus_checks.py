@@ -9,10 +9,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 import pytest
+from korean_sentences import is_in_korean
 from sacremoses import MosesTokenizer
 from scripts import ENGLISH, SCRIPTS, numbers, written
 
@@ -136,18 +136,6 @@ DAMAGE: dict[str, tuple[str, Callable[[Lines], Lines]]] = {
 }  # fmt: skip
 
 
-@cache
-def in_korean() -> list[re.Pattern[str]]:
-    """The sentences that the page knows in Korean."""
-    words = Path(__file__).parents[3] / "web" / "src" / "run" / "words_doubts.ts"
-    found = re.findall(r"^ +\[?/(\^.+\$)/,", words.read_text(encoding="utf-8"), re.MULTILINE)
-    return [re.compile(pattern) for pattern in found]
-
-
-def is_in_korean(doubt: Doubt) -> bool:
-    return any(pattern.fullmatch(doubt.words) for pattern in in_korean())
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("name", DAMAGE)
 def test_each_damage_is_named_with_lines_that_show_it(name: str) -> None:
@@ -160,7 +148,7 @@ def test_each_damage_is_named_with_lines_that_show_it(name: str) -> None:
         assert 1 <= len(doubt.lines) <= 3
         assert all(line.startswith("line ") for line in doubt.lines)
         assert str(doubt).encode()
-        assert is_in_korean(doubt), doubt.words
+        assert is_in_korean(doubt.words), doubt.words
     first = next(doubt for doubt in found if doubt.kind == kind).lines[0]
     number = int(first.split()[1].rstrip(":"))
     assert any(repr(side)[1:20] in first for side in lines[number - 1]) or kind == "encoding"
