@@ -25,13 +25,11 @@ const page = both({
   },
   lesson: ["Lesson", "수업"],
   guide: ["Help", "안내서"],
-  search_runs: ["Search the runs", "모델 찾기"],
   kinds: {
     text: ["Text", "글"],
     recordings: ["Sound", "소리"],
     pictures: ["Pictures", "이미지"],
   },
-  no_such: ["No run is like this.", "해당하는 모델이 없습니다."],
   save_as: ["Save", "저장"],
   characters: ["{count} of {most} characters", "{count} / {most}자"],
   commands_title: ["The same in a shell", "셸에서 실행하기"],
