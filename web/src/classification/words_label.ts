@@ -4,9 +4,6 @@ import { both } from "../page/texts";
 import { texts as classify } from "./words";
 
 const own = both({
-  tab: ["Label", "인식"],
-  about: ["Labels a picture or a recording: choose a file, draw, or use the camera or the microphone.",
-    "학습된 모델이 이미지나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요."],
   label_sure_1: ["The model spreads its belief over the labels that it was trained on, also where none of them fits. A low figure says so; a high one promises nothing about files unlike those of the training.",
     "모델은 학습한 레이블에만 확률을 나누어 주며, 알맞은 레이블이 없어도 그렇게 합니다. 숫자가 낮으면 확신이 없다는 뜻이지만, 학습 데이터와 다른 파일에서는 숫자가 높아도 믿을 수 없습니다."],
   label_drop: ["Drop the file to label it", "파일을 놓으면 인식합니다"],

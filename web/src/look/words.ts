@@ -3,7 +3,6 @@
 import { both } from "../page/texts";
 
 export const look = both({
-  look: ["Look", "들여다보기"],
   look_not: ["This run reads no text that could be looked into here. What it saw is shown where you use it; the figures show the rest.",
     "이 모델은 여기서 들여다볼 수 있는 글을 읽지 않습니다. 모델이 본 것은 써 보기에서, 나머지는 그림에서 볼 수 있습니다."],
   look_title: ["Look inside a translation", "번역 과정 들여다보기"],
@@ -37,7 +36,6 @@ export const look = both({
   look_done: ["Looked into. Translation: {text}", "계산이 끝났습니다. 번역: {text}"],
   look_source: ["Source, {language}", "{language} 원문"],
   look_target: ["Translation, {language}", "{language} 번역문"],
-  look_into_title: ["See where every head looked in this text", "이 글에서 각 헤드가 어디를 보았는지 봅니다"],
   look_own: ["The server writes this text, computing fast with rounded numbers. The plain model, which reads it here, would by itself write otherwise from the marked word on: “{text}”",
     "이 글은 서버가 숫자를 반올림한 모델로 빠르게 쓴 것입니다. 여기서 이 글을 읽는 원래 모델이라면 표시한 단어부터 다음과 같이 썼을 것입니다: “{text}”"],
   look_own_here: ["From here on, the plain model would by itself write otherwise", "원래 모델이라면 여기부터 다르게 썼을 것입니다"],
@@ -118,14 +116,9 @@ export const look = both({
   cell_value: ["value v", "값 v"],
   cell_adds: ["weight × v × W^O", "가중치 × v × W^O"],
   cell_size: ["is added; RMS {size}, of the whole head {whole}", "더해지는 벡터, RMS {size} (헤드 전체 {whole})"],
-  map_zoom_in: ["Zoom in", "확대"],
-  map_zoom_out: ["Zoom out", "축소"],
-  map_fit: ["Show all", "전체 보기"],
-  map_hint: ["Scroll with Ctrl, or +, to zoom; scroll to move.", "Ctrl+스크롤이나 + 키로 확대하고, 스크롤해서 옮깁니다."],
   as_table: ["As a table", "표로 보기"],
   table_of: ["Where “{word}” looked", "“{word}” 단어가 본 것"],
   table_by: ["Who looked at “{word}”", "“{word}” 단어를 본 것"],
-  word: ["Word", "단어"],
   weight: ["Weight", "가중치"],
   what_if: ["What if?", "바꿔 보기"],
   what_if_no_heads: ["Click a word to put another in its place, from which the text goes on to the length that it had. The old text stays beside the new one; the run itself is not changed.",
@@ -175,7 +168,6 @@ export const look = both({
   beam_candidates: ["What step {step} chose among", "{step}단계의 후보"],
   beam_after: ["After", "앞부분"],
   beam_piece: ["Piece", "서브워드"],
-  beam_p: ["Probability", "확률"],
   beam_total: ["log P so far", "누적 log P"],
   beam_outcome: ["Outcome", "결과"],
   kept: ["goes on", "남음"],

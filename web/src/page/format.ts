@@ -98,11 +98,6 @@ export abstract class Format {
   }
 }
 
-/** Numbers in Korean, whatever the language of the page. */
-export class KoreanFormat extends Format {
-  readonly language = "ko";
-}
-
 /** Digits behind the point that numbers with equal steps between them need; null where steps differ. */
 function evenDigits(values: number[]): number | null {
   const steps = values.slice(1).map((value, i) => value - (values[i] ?? 0));

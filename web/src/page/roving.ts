@@ -17,14 +17,15 @@ function across(items: HTMLElement[], at: number, step: 1 | -1): number {
   return best;
 }
 
-/** Arrows, Home and End move the focus among the elements of a selector, Enter and Space click the one that has it. */
+/** Arrows, Home and End move the focus among the elements of a selector, Enter and Space click the one that has it;
+    from what holds them, arrows lead inside. */
 export function roving(selector: string): Attachment<HTMLElement> {
   return (node) => {
     const all = (): HTMLElement[] => [...node.querySelectorAll<HTMLElement>(selector)];
     const key = (event: KeyboardEvent): void => {
       const items = all();
       const at = items.indexOf(event.target as HTMLElement);
-      if (at < 0) return;
+      if (at < 0 && event.target !== node) return;
       const last = items.length - 1;
       const to =
         { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last }[event.key] ??

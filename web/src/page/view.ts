@@ -3,7 +3,6 @@
 import type { RunInfo, ServerInfo } from "$openapi";
 import type { Component } from "svelte";
 import { readTexts } from "../look/words_read";
-import type { TaskNames } from "../run/words_verdict";
 import type { Ask } from "./ask.svelte";
 import type { Texts, Words } from "./words";
 
@@ -27,7 +26,11 @@ interface LookOptions {
   takesPrefix?: boolean;
 }
 
-interface Described<Asked> extends TaskNames {
+interface Described<Asked> {
+  /** What its task is called: by the server, as a verb, and in Korean. */
+  task: { name: string; verb: string; korean: string };
+  /** In Korean, other work of its runs. */
+  works?: Record<string, string>;
   /** Its name in addresses. */
   name: string;
   /** Whether it is for a run of the task; without, for all. */

@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Parse", "구문 분석"],
-  about: ["Draws the tree of a sentence: which words belong together, and as what.",
-    "학습된 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다."],
   parse_text: ["Sentence to parse", "분석할 문장"],
   parse_answer: ["The tree", "트리"],
   parse_empty: ["The tree appears here as you type.", "입력하는 대로 트리가 여기에 나타납니다."],
