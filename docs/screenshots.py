@@ -180,7 +180,8 @@ PICTURES = {
 
 
 def main(address: str) -> None:
-    program = shutil.which("chromium") or shutil.which("google-chrome")
+    names = ("chromium-headless-shell", "chromium", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
     with urlopen(f"{address}/v1/info") as answer:
         runs = json.load(answer)["runs"]
     kinds = {(run["task"], run.get("reads")) for run in runs}

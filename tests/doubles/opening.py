@@ -81,7 +81,8 @@ def told(page: Page, path: str, **asked: Any) -> Any:
 
 def choose(page: Page, run: str) -> None:
     """Choose another run in the page's head."""
-    page.locator("header select.model").select_option(run)
+    page.locator("header .model summary").click()
+    page.locator("header .model button", has_text=run).first.click()
 
 
 def saved(page: Page, button: str, of: str) -> str:

@@ -37,6 +37,12 @@ class Records {
   fact(name: string, wanted: string): string {
     return this.of(name)?.facts.find(([fact]) => fact === wanted)?.[1] ?? "";
   }
+
+  /** How many parameters it has, in short. */
+  size(name: string): string {
+    const size = Number(this.fact(name, "parameters").replace(/\D/g, ""));
+    return size ? preferences.compact(size) : "";
+  }
 }
 
 export const records = new Records();

@@ -25,6 +25,8 @@ const page = both({
   },
   lesson: ["Lesson", "수업"],
   guide: ["Help", "안내서"],
+  search_runs: ["Search the runs", "모델 찾기"],
+  no_such: ["No run is like this.", "해당하는 모델이 없습니다."],
   kinds: {
     text: ["Text", "글"],
     recordings: ["Sound", "소리"],

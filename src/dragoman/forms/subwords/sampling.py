@@ -68,7 +68,7 @@ class Sampler(ABC):
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self._nodes = 0
-        """The size of the cache."""
+        """The number of nodes that the cache holds."""
         self._reach_across = any(SPACE in piece[1:] for piece in pieces.scores)
         self._whole = frozenset(pieces.whole)
         longest_first = sorted(self._whole, key=len, reverse=True)
