@@ -180,8 +180,7 @@ PICTURES = {
 
 
 def main(address: str) -> None:
-    names = ("chromium-headless-shell", "chromium", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
+    program = shutil.which("chromium") or shutil.which("chromium-headless-shell")
     with urlopen(f"{address}/v1/info") as answer:
         runs = json.load(answer)["runs"]
     kinds = {(run["task"], run.get("reads")) for run in runs}
