@@ -102,15 +102,11 @@ _COMMENTS = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->)\s*+)*+"
 otherwise its time would double with each comment."""
 _PROLOG = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->|<!\w[^\[>]*+(?:\[[^\]]*+\][^>]*+)?>)\s*+)*+"
 """Comments, instructions and a DOCTYPE before the first element."""
-_BY_CONTENT = {
-    "vtt": re.compile("WEBVTT"),
-    "srt": re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->"),
-    "html": re.compile(rf"{_COMMENTS}(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL),
-    "xliff": re.compile(rf"{_PROLOG}<(?:[\w.\-]{{1,20}}:)?xliff[\s>]", re.DOTALL),
-    "tmx": re.compile(rf"{_PROLOG}<tmx[\s>]", re.DOTALL),
-    "po": re.compile(r'(?ms)(?=.*^msgid[ \t]+").*^msgstr(?:\[0\])?[ \t]+"'),
-}
-"""The formats that the beginning of a file shows."""
+_PAGE = re.compile(rf"{_COMMENTS}(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL)
+_XLIFF = re.compile(rf"{_PROLOG}<(?:[\w.\-]{{1,20}}:)?xliff[\s>]", re.DOTALL)
+_TMX = re.compile(rf"{_PROLOG}<tmx[\s>]", re.DOTALL)
+_MESSAGES = re.compile(r'^msgid[ \t]+"', re.MULTILINE)
+_SRT = re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->")
 
 
 def format_of(data: bytes, name: str) -> Format:
@@ -158,7 +154,19 @@ def read_document(data: bytes, name: str) -> Document:
 def _detect(data: bytes) -> str | None:
     """The format that the content shows, or None."""
     start = _start(data)
-    return next((kind for kind, begins in _BY_CONTENT.items() if begins.match(start)), None)
+    if start.startswith("WEBVTT"):
+        return "vtt"
+    if _SRT.match(start):
+        return "srt"
+    if _PAGE.match(start):
+        return "html"
+    if _XLIFF.match(start):
+        return "xliff"
+    if _TMX.match(start):
+        return "tmx"
+    if _MESSAGES.search(start) and re.search(r'^msgstr(?:\[0\])?[ \t]+"', start, re.MULTILINE):
+        return "po"
+    return None
 
 
 def _detect_archive(data: bytes, name: str) -> str:
