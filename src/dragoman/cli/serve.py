@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.base.errors import DragomanError
 from dragoman.console.options import Quiet, Verbose, argument, arguments, option, setting, values_of
+from dragoman.console.output import log_to_stderr
 from dragoman.tasks.program import serving_tasks
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def serve(args: ServeArguments) -> None:
     from dragoman.serving.operate.settings import bind, parse_settings
 
     catch_native()
+    log_to_stderr(args.quiet, args.verbose)  # again: standard error is another file now
     settings = parse_settings(values_of(args, serve_settings), args.set_)
     # Likely errors are found before anything that takes long.
     ApiKeys.load(settings.api_keys, settings.limits)
