@@ -180,7 +180,7 @@ PICTURES = {
 
 
 def main(address: str) -> None:
-    program = shutil.which("chromium") or shutil.which("google-chrome")
+    program = shutil.which("chromium") or shutil.which("chromium-headless-shell")
     with urlopen(f"{address}/v1/info") as answer:
         runs = json.load(answer)["runs"]
     kinds = {(run["task"], run.get("reads")) for run in runs}

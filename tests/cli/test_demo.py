@@ -11,7 +11,8 @@ import pytest
 import dragoman
 from dragoman.cli.demo import next_steps
 from dragoman.demo.corpus import order_probes, pronoun_probes
-from dragoman.insight.look import LookOptions, look_at_sentence
+from dragoman.insight.look import look_at_sentence
+from dragoman.insight.options import LookOptions
 from dragoman.insight.pronoun import find_heads, hops_of
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.program import demos
@@ -102,5 +103,5 @@ def test_words_that_it_never_saw_are_told(demo: tuple[Path, str]) -> None:
     """Its vocabulary has no bytes to spell them with."""
     told = ("unknown to the run's vocabulary",)
     for sentence, expected in (("The dog sleeps.", ()), ("The dog sleeps 漢.", told)):
-        lines = look_at_sentence(Run.open(demo[0]), LookOptions(sentence)).lines
+        lines = look_at_sentence(Run.open(demo[0]), LookOptions(sentence=sentence)).lines
         assert all(words in line for words, line in zip(expected, lines, strict=True))

@@ -75,8 +75,8 @@ def kill_workers(row: Row, here: Path, to: str) -> subprocess.Popen[str]:
 
 
 def kill_driver(row: Row, here: Path, to: str) -> subprocess.Popen[str]:
-    """In the middle of reading, of cutting into tokens, and of writing shards."""
-    for stage in ("read", "encoded", "shards"):
+    """In the middle of reading, of collecting lines, and of writing shards."""
+    for stage in ("read", "lines", "shards"):
         driver = start(here, to)
         while driver.poll() is None and not any(Path(to, "_dragoman", stage).glob("*")):
             time.sleep(0.02)

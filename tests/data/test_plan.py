@@ -143,7 +143,7 @@ def test_kept_sums_are_used_without_a_look_at_the_lengths(tmp_path: Path) -> Non
     Store.corpora = corpora  # type: ignore[attr-defined]
     plan = Plan(Store, PlanSettings(), 1, sums)  # type: ignore[arg-type]
     assert plan.updates_per_epoch() and not asked
-    assert (plan.left_out.examples, plan.left_out.first) == (120, (5, 505, 1005, 1505, 2005))
+    assert plan.left_out.examples == 120
     assert sum(asked) < 100
     with pytest.raises(DataError, match="damaged"):
         ChunkSums.read(tmp_path / "sums", 1, corpora)

@@ -79,7 +79,7 @@ def test_right_to_left() -> None:
     assert '<w:pPr><w:bidi/><w:jc w:val="left"/></w:pPr>' in got
     assert "<w:rPr><w:b/><w:rtl/></w:rPr>" in got
     page = joined(b'<html lang="en"><p>one', "a.html", ["אחת"], wanted=OutputOptions("he"))
-    assert page == '<html dir="rtl" lang="he"><p>אחת'
+    assert page == '<html lang="he" dir="rtl"><p>אחת'
 
 
 def test_headings_of_tables_in_sheets_are_kept() -> None:

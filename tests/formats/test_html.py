@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from html import unescape
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from dragoman.documents.placing import Translated
 from dragoman.documents.projection import Alignment, project
 from dragoman.formats.html.elements import FORMATTING, KEPT, NEVER, SHOWN
 from dragoman.formats.html.text import HtmlDocument
-from dragoman.formats.units.document import Code, Unit, parts_of
+from dragoman.formats.units.document import Code, Target, Unit, target_of
 from dragoman.forms.pieces import piece_spans
 from dragoman.forms.shown_words import words_of
 from dragoman.search.hypothesis import Hypothesis
@@ -44,13 +44,14 @@ def cut(source: str) -> HtmlDocument:
     return document
 
 
-def in_place(document: HtmlDocument) -> list[list[str]]:
-    """The texts as their own translations, cut at their tags."""
-    parts = []
-    for running in document.texts:
-        edges = [0, *(tag.place for tag in running.tags), len(running.text)]
-        parts.append([running.text[a:b] for a, b in pairwise(edges)])
-    return parts
+def in_place(document: HtmlDocument) -> list[Target]:
+    """The texts as their own translations."""
+    return [running.as_it_is for running in document.texts]
+
+
+def join(document: HtmlDocument, translations: Sequence[Sequence[str]]) -> str:
+    """Each translation is cut at its tags: one part more than there are tags."""
+    return document.join([target_of(parts) for parts in translations])
 
 
 def shown(document: str) -> list[str]:
@@ -77,7 +78,7 @@ def test_what_is_text_in_html() -> None:
         "five < six",
     ]
     assert [tag.written for tag in document.texts[1].tags] == ["<b>", "</b>"]
-    joined = document.join([["a > b"], ["<1> ", "2", " 3"], ["4"]])
+    joined = join(document, [["a > b"], ["<1> ", "2", " 3"], ["4"]])
     assert joined.startswith('<p title="a > b">&lt;1&gt; <b>2</b> 3</p><!-- no -->')
     assert joined.endswith("</div> 4 <hr> * <br>")
     assert joined.count("no") == source.count("no")
@@ -87,8 +88,8 @@ def test_what_is_kept_within_a_sentence_stands_apart_from_words() -> None:
     document = cut("Use <code>ls</code> now, (<var>x</var>)-fold.")
     (running,) = document.texts
     assert running.text == "Use now, ()-fold."
-    assert document.join([["Jetzt", " ", "-fach."]]) == "Jetzt <code>ls</code> <var>x</var>-fach."
-    assert document.join([["", "Jetzt (", ")"]]) == "<code>ls</code> Jetzt (<var>x</var>)"
+    assert join(document, [["Jetzt", " ", "-fach."]]) == "Jetzt <code>ls</code> <var>x</var>-fach."
+    assert join(document, [["", "Jetzt (", ")"]]) == "<code>ls</code> Jetzt (<var>x</var>)"
 
 
 @pytest.mark.parametrize(
@@ -226,17 +227,17 @@ def test_attributes_are_translated_in_their_place_and_quotes() -> None:
         [of_text[running.text]] if running.text in of_text else ["ONE ", "TWO"]
         for running in document.texts
     ]
-    assert document.join(parts) == (
+    assert join(document, parts) == (
         """<img alt="A &quot;&amp;&quot; B" src='x'><p title='it&#39;s'>ONE """
         """<i placeholder="D E">TWO</i></p>"""
     )
 
 
-async def tagged(run: ServedRun, translated: list[Translated]) -> list[list[str]]:
+async def tagged(run: ServedRun, translated: list[Translated]) -> list[Target]:
     turns = FairExecutor("texts")
     targets = await with_tags(run, translated, turns, "me")
     turns.close()
-    return [parts_of(target) for target in targets]
+    return targets
 
 
 def divided(source: str, target: str, alignment: Alignment | None = None) -> str:
@@ -248,7 +249,7 @@ def divided(source: str, target: str, alignment: Alignment | None = None) -> str
     words = words_of(target, pieces[1], [0.0] * len(ids[1]))
     if alignment is None:
         alignment = np.eye(len(ids[1]), len(ids[0]))
-    return document.join([project(running.tags, running.text, pieces[0], words, alignment)])
+    return join(document, [project(running.tags, running.text, pieces[0], words, alignment)])
 
 
 @pytest.mark.parametrize(
@@ -336,12 +337,14 @@ def test_a_document_keeps_every_tag_and_its_sentences_are_translated_whole(sourc
             )
             for running, passage in zip(document.texts, passages, strict=True)
         ]
-        parts = await tagged(run, translated)
-        got = document.join(parts)
+        targets = await tagged(run, translated)
+        got = document.join(targets)
         assert TAG.findall(got) == TAG.findall(source)
         assert "".join(shown(got)) == "".join(shown(source))
-        for one, passage in zip(parts, passages, strict=True):
-            assert "".join(one) == passage.join([piece.text for piece in passage.pieces])
+        for one, passage in zip(targets, passages, strict=True):
+            assert "".join(filter(lambda piece: isinstance(piece, str), one)) == passage.join(
+                [piece.text for piece in passage.pieces]
+            )
 
     asyncio.run(check())
 
@@ -405,5 +408,5 @@ def test_tags_between_sentences_stay_between_them() -> None:
         Hypothesis(tuple(TEXT.encode([t])[0].tolist()), 0.0, 0.0, (0.0,) * 9, True)
         for t in ("Where?", "is.")
     ]
-    (parts,) = asyncio.run(tagged(run, [Translated(running, passage, found, run.engine.source)]))
-    assert parts == ["Where?", " ", "is", "."]
+    (target,) = asyncio.run(tagged(run, [Translated(running, passage, found, run.engine.source)]))
+    assert target == ["Where?", 0, " ", 1, "is", 2, "."]

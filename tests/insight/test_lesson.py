@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from command_line import Dragoman
 from serving_echo import client_of, open_run
 from short_run import short_run
 
@@ -298,7 +299,9 @@ def test_a_run_that_does_not_read_english_takes_a_sentence_of_its_own(
     assert made.sentence.reference == sample["reference"] and made.decoding.is_reference
 
 
-@pytest.mark.parametrize(("text", "message"), [("a " * 60, "at most 40"), ("\u200b", "no words")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("a " * 60, "“a a a .*at most 40"), ("\u200b", "no words")]
+)
 def test_sentences_that_give_no_lesson(run: Run, text: str, message: str) -> None:
     with pytest.raises(DragomanError, match=message):
         make_lesson(subject_of(run, text, "fp32"))
@@ -321,3 +324,44 @@ def test_the_server_gives_the_same(run: Run, lesson: Lesson) -> None:
 def test_a_run_of_another_task_gives_none(run_of: Callable[..., Run]) -> None:
     with pytest.raises(DragomanError, match="a lesson is about a run that reads a text"):
         subject_of(run_of("language-model", "text", "decoder"), "")
+
+
+@pytest.mark.parametrize("asked", ["lesson", "figures"])
+def test_a_client_is_not_told_where_the_run_is(
+    run: Run, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run has no sentence of its own to show."""
+    monkeypatch.setattr(Run, "languages", ("de", "en"))
+    monkeypatch.setattr(Run, "scores", lambda _: {})
+
+    async def ask() -> None:
+        async with client_of(open_run(run, ServeSettings(precision="fp32"), "tiny")) as client:
+            request = {"name": "attention-cross"} if asked == "figures" else {}
+            refused = await client.post(f"/v1/{asked}", json=request)
+            assert refused.status_code == 400
+            assert refused.json()["error"].startswith("tiny has no sentences to show")
+
+    asyncio.run(ask())
+
+
+def test_bytes_that_are_no_characters_are_read_as_unreadable(
+    run: Run, dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell of another encoding passes them on."""
+    for name in ("SCRIPT", "STYLE"):
+        (tmp_path / name).touch()
+        monkeypatch.setattr(f"dragoman.insight.lesson.file.{name}", tmp_path / name)
+    to = tmp_path / "out.html"
+    said = dragoman("lesson", run.folder, "--sentence", "A dog\udcff.", "--to", to)
+    assert said.code == 0, said.err
+    assert "A dog\ufffd." in to.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["out.html", "out-teacher.html"])
+def test_neither_file_is_written_where_one_of_them_cannot_be(
+    run: Run, dragoman: Dragoman, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    said = dragoman("lesson", run.folder, "--to", tmp_path / "out.html")
+    assert said.code == 1 and "is a folder" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -110,14 +110,14 @@ def test_tokens_go_into_the_run_where_the_cache_is_full(
     parallel_text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
-    force, full = atomic._force_to_disk, [tmp_path / "cache"]
+    force, full = atomic.force_to_disk, [tmp_path / "cache"]
 
     def no_room(path: Path) -> None:
         if any(path.is_relative_to(folder) for folder in full):
             raise OSError(errno.ENOSPC, "No space left on device")
         force(path)
 
-    monkeypatch.setattr(atomic, "_force_to_disk", no_room)
+    monkeypatch.setattr(atomic, "force_to_disk", no_room)
     found, said = prepared(parallel_text, tmp_path / "run")
     assert found.train.folder.is_relative_to(tmp_path / "run") and len(found.train) > 500
     assert found.train.notes["cleaning"]["read"] == 600  # counted once

@@ -435,6 +435,25 @@ def test_who_looks_for_what_is_not_there_is_limited(
     asyncio.run(check())
 
 
+def test_files_of_the_page_are_answered_to_a_class_behind_one_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "How-iWOvqv2u.js").write_text("")
+    monkeypatch.setattr("dragoman.server.app.WEB", tmp_path)
+    monkeypatch.setattr("dragoman.serving.service.service.TOO_MANY_SECONDS", 0.01)
+
+    async def check() -> None:
+        limits = LimitSettings(burst=3, requests_per_minute=1)
+        async with client_of(settings=ServeSettings(limits=limits)) as client:
+            answers = [await client.get("/assets/How-iWOvqv2u.js") for _ in range(8)]
+            assert [answer.status_code for answer in answers] == [200] * 8
+            # They take nothing from what the address may ask for.
+            assert (await client.post("/translate", json=WISH)).status_code == 200
+
+    asyncio.run(check())
+
+
 def test_a_damaged_run_does_not_tell_where_it_lies(tmp_path: Path) -> None:
     folder = tmp_path / "secret-place"
     folder.mkdir()

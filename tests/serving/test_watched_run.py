@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.base.errors import RunError
+from dragoman.base.errors import RecipeError, RunError
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.server import watched_run
 from dragoman.server.watched_run import MOST_POINTS, Records, WatchedRun
@@ -175,3 +175,18 @@ def test_weights_that_are_damaged_are_told_once(copied: Path) -> None:
     watched.ask("a b")
     assert watched.translate_next() and not watched.translate_next()
     assert "99999999.safetensors" in watched.sentence()["problem"]
+
+
+def test_a_plan_that_is_damaged_for_a_while_does_not_end_the_translating(copied: Path) -> None:
+    watched, recipe = WatchedRun(copied), copied / "recipe.toml"
+    whole = recipe.read_bytes()
+    watched.ask("a b")
+    recipe.write_bytes(whole[:100])
+    with pytest.raises(RecipeError):
+        watched.course()
+    assert not watched.translate_next() and not watched.sentence()["problem"]
+    recipe.write_bytes(whole)
+    vocabulary = (copied / "shared.model").rename(copied / "moved.model")
+    assert not watched.translate_next() and not watched.sentence()["problem"]
+    vocabulary.rename(copied / "shared.model")
+    assert watched.translate_next() and watched.sentence()["said"]

@@ -11,7 +11,7 @@ import pytest
 from command_line import Dragoman
 from tiny_recipe import TINY
 
-from dragoman.base.errors import RunError
+from dragoman.base.errors import DataError, RunError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.runs.corpora import plain_corpora, plain_pairs
 from dragoman.runs.run import RECIPE, WEIGHTS
@@ -198,6 +198,22 @@ def test_sentences_of_dev_are_not_translated(files: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.system
+def test_text_of_which_nothing_is_left_is_refused_before_any_training(
+    files: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "held.de").write_text("x1 x2\n", encoding="utf-8")
+    (tmp_path / "held.en").write_text("y1 y2\n", encoding="utf-8")
+    (tmp_path / "long.de").write_text(f"{'q1 ' * 2000}\n", encoding="utf-8")
+    held = str(tmp_path / "held.en"), str(tmp_path / "held.de")
+    for name, why in (("held.de", "dev or test set"), ("long.de", "no pair at all")):
+        options = replace(options_of(files, dev=held), mono_target=str(tmp_path / name))
+        if name == "held.de":  # the dev set itself would be refused as the same file
+            options = replace(options, mono_target=str(shutil.copy(held[1], tmp_path / "copy.de")))
+        with pytest.raises(DataError, match=why):
+            begin(tmp_path / "run", options)
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_command_line_trains_and_resumes(
     dragoman: Dragoman, files: Path, tmp_path: Path
 ) -> None:

@@ -6,14 +6,17 @@ import csv
 import io
 import itertools
 import random
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import pytest
 import sacrebleu
 
 from dragoman.forms.form import Pair
+from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.pictures.figure import csv_files, figure_svg
 from dragoman.studies.by_length import bins_of, by_length, lengths_of
+from dragoman.studies.comparison import lines_at
 
 WORDS = (*"abcdefgh", "Hund", "Katze", "Haus", "See", "der", "die", "im")
 
@@ -39,7 +42,12 @@ def test_each_bin_is_a_test_set_of_its_own() -> None:
     lines = sentences(200)
     outputs = {"good": [worse(lines, 0.2)], "bad": [worse(lines, 0.8), worse(lines, 0.9)]}
     pairs = [Pair(n, line.upper(), line) for n, line in enumerate(lines, 1)]
-    found = by_length(pairs, outputs, [lines], "de")
+
+    def score(places: Sequence[int]) -> Significance:
+        systems = {name: lines_at(runs, places) for name, runs in outputs.items()}
+        return compare_systems(systems, lines_at([lines], places), "de", samples=300)
+
+    found = by_length(pairs, score)
     assert found.unit == "words" and 2 < len(found.bins) <= 6
     assert sum(one.sentences for one in found.bins) == 200
     ends = [(one.least, one.most) for one in found.bins]
@@ -86,4 +94,4 @@ def test_bins_hold_every_sentence_once(count: int) -> None:
 def test_sentences_without_spaces_are_counted_in_characters() -> None:
     assert lengths_of(["犬が 寝る。", "猫。"]) == ("characters", [5, 2])
     assert lengths_of(["고양이가 잔다.", "개."]) == ("words", [2, 1])
-    assert by_length([Pair(1, "a", "b")], {"x": [["b"]], "y": [["b"]]}, [["b"]], "en").bins == ()
+    assert by_length([Pair(1, "a", "b")], lambda places: pytest.fail("no bin is scored")).bins == ()

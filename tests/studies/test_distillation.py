@@ -198,6 +198,7 @@ def test_runs_that_cannot_teach_are_refused(
         (run_of("language-model", "text", "decoder").folder, "which cannot teach a translator"),
         (run_of("translation", "frames", "transformer").folder, "which reads files"),
         (run_of("translation", "text", "transformer").folder, "have different target voc"),
+        (teachers[0] / "training" / "..", "given twice"),
     ):
         with pytest.raises(RunError, match=told):
             begin(folder, [teachers[0], other])

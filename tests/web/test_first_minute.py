@@ -95,11 +95,11 @@ def test_what_is_not_shown_of_a_choice_is_said(opened: Open) -> None:
     with opened(f"#look?text={quote(TIRED)}&units=pieces") as page:
         expect(page.locator(".passage")).to_have_attribute("aria-busy", "false")
         page.locator(".text.target .w").first.click()
-        rest = page.locator(".choices .rest")
+        rest = page.locator(".choices li").last
         expect(rest).to_contain_text("all others")
-        shares = page.locator(".choices li > button > span").all_inner_texts()
+        shares = page.locator(".choices button .percent").all_inner_texts()
         known = sum(float(one.split()[0]) for one in shares if "<" not in one)
-        left = float(rest.locator("span").inner_text().split()[0])
+        left = float(rest.locator(".percent").inner_text().split()[0])
         assert known + left == pytest.approx(100, abs=len(shares))
 
 

@@ -78,7 +78,7 @@ def test_the_numbers_are_those_of_the_server(opened: Open, run: Path) -> None:
         lesson = told(page, "/v1/lesson", run=run.name)
         weights = lesson["attention"]["weights"][lesson["encoder"][1]]
         assert percent(max(weights)) in answer_of(page, 3)
-        bars = step_of(page, 3).locator("button.row .told").all_inner_texts()
+        bars = step_of(page, 3).locator("button.bar .value").all_inner_texts()
         assert [bar.split("→ ")[1] for bar in bars] == [percent(one) for one in weights]
         place = lesson["sentence"]["place"]
         sure = lesson["sentence"]["probabilities"][place]
@@ -99,13 +99,13 @@ def test_a_score_can_be_pulled(opened: Open) -> None:
         expect(page.locator(".step")).to_have_count(10)
         answer_of(page, 3)
         step = step_of(page, 3)
-        bars = step.locator("button.row")
+        bars = step.locator("button.bar")
         bars.nth(0).click()
-        before = bars.nth(0).locator(".told").inner_text()
-        step.locator(".slide input").fill("15")
-        expect(bars.nth(0).locator(".told")).not_to_have_text(before)
+        before = bars.nth(0).locator(".value").inner_text()
+        step.locator(".slider input").fill("15")
+        expect(bars.nth(0).locator(".value")).not_to_have_text(before)
         step.get_by_label("hash table").check()
-        shares = [one.split("→ ")[1] for one in bars.locator(".told").all_inner_texts()]
+        shares = [one.split("→ ")[1] for one in bars.locator(".value").all_inner_texts()]
         assert sorted(set(shares)) == ["0\u00a0%", "100\u00a0%"]
 
 

@@ -22,7 +22,8 @@ from dragoman.base.errors import FileError
 TEMPORARY = ".writing-"
 """The beginning of the name that a file or folder has while it is written."""
 _DEVICES = Path("/dev")
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The numbers of the errors for a disk without room."""
 
 
 @contextmanager
@@ -45,10 +46,10 @@ def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
             # safetensors makes files that nobody else may read; a server may be another user.
             temporary.chmod(mode)
             if forced:
-                _force_to_disk(temporary)
+                force_to_disk(temporary)
             temporary.replace(path)
             if forced:
-                _force_to_disk(path.parent)
+                force_to_disk(path.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -69,10 +70,10 @@ def creating_folder(path: Path) -> Iterator[Path]:
             yield temporary
             for file in temporary.iterdir():
                 file.chmod(mode)
-                _force_to_disk(file)
-            _force_to_disk(temporary)
+                force_to_disk(file)
+            force_to_disk(temporary)
             temporary.rename(path)
-            _force_to_disk(path.parent)
+            force_to_disk(path.parent)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -123,7 +124,7 @@ def _explain(path: Path, error: OSError | SafetensorError) -> str:
     number = error.errno if isinstance(error, OSError) else int(match[1]) if match else None
     reason = os.strerror(number) if number is not None else str(error)
     lines = [f"cannot write {path}: {reason}."]
-    if number in _FULL:
+    if number in FULL:
         try:
             free = f"{shutil.disk_usage(path.parent).free / 1e6:,.0f} MB are free"
         except OSError:
@@ -149,7 +150,8 @@ def check_is_file(path: Path) -> None:
         )
 
 
-def _force_to_disk(path: Path) -> None:
+def force_to_disk(path: Path) -> None:
+    """Wait until the disk has the content of a file, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -135,3 +135,10 @@ def _is_counts(value: object, least: int, most: int) -> bool:
     if not isinstance(value, list) or not least <= len(value) <= most:
         return False
     return all(type(n) is int and 0 <= n < 2**63 for n in value)
+
+
+def files_by_update(folder: Path) -> list[tuple[int, Path]]:
+    """Return the tensor files of a folder that are named by an update, each with its update, in the
+    order of the updates."""
+    files = folder.glob("*.safetensors")
+    return sorted((int(file.stem), file) for file in files if file.stem.isdecimal())

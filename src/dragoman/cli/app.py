@@ -23,8 +23,7 @@ from dragoman.cli import (
     demo,
     distil,
     evaluate,
-    export,
-    import_,
+    interop,
     lesson,
     look,
     prepare,
@@ -42,7 +41,7 @@ _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, distil.distil, studies.sweep, studies.ablate,
-        train.average, *_shortlist, prepare.prepare, import_.import_, export.export,
+        train.average, *_shortlist, prepare.prepare, interop.import_, interop.export,
     ),
     "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),

@@ -10,7 +10,7 @@ import typer
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.console.options import AsJson, Verbose, argument, arguments, option
-from dragoman.console.output import log_to_stderr, prepare_process, say
+from dragoman.console.output import prepare_process, say
 from dragoman.tasks.program import NOT_COMPARED
 
 
@@ -77,7 +77,6 @@ def compare(args: CompareArguments) -> None:
     from dragoman.studies.systems import ComparisonRequest, significance_test
 
     prepare_process()
-    log_to_stderr(verbose=args.verbose)
     if args.to is not None and args.to.suffix != ".html":
         raise DragomanError(f"--to {args.to}: use a name that ends in .html")
     if args.to is not None and not args.to.parent.is_dir():

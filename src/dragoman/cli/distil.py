@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dragoman.cli.train import go_on_steps
-from dragoman.console.output import log_to_stderr, prepare_process, refuse_processes, say
+from dragoman.console.output import prepare_process, refuse_processes, say
 from dragoman.sizing.options import DistilOptions
 
 
@@ -35,7 +35,6 @@ def distil(args: DistilOptions) -> None:
     from dragoman.studies.seeds import runs_of
     from dragoman.studies.steps import refuse_begun
 
-    log_to_stderr()
     refuse_processes("the models of a distillation are")
     if args.minutes is not None and args.epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")

@@ -22,7 +22,6 @@ from dragoman.console.options import (
     translator_settings,
     values_of,
 )
-from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -95,7 +94,6 @@ def evaluate(args: EvaluateArguments) -> None:
         check_is_file(args.output)
         if not args.output.parent.is_dir():
             raise FileError(f"cannot write {args.output}: there is no folder {args.output.parent}")
-    log_to_stderr(verbose=args.verbose)
     opened = catalogue.Run.open(args.run).with_tag(args.tag)
     given: dict[str, Any] = {
         "beam": args.beam, **values_of(args, translator_settings),

@@ -8,6 +8,7 @@ import typer
 
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import DragomanError
+from dragoman.base.reading import whole_characters
 from dragoman.console.options import RunFolder, argument, arguments, option
 from dragoman.console.output import log_to_stderr
 
@@ -37,16 +38,19 @@ def lesson(args: LessonArguments) -> None:
         raise DragomanError("--sentence is empty")
     if args.to.suffix != ".html":
         raise DragomanError(f"--to {args.to}: use a name that ends in .html")
+    sheet = args.to.with_stem(f"{args.to.stem}-teacher")
+    for path in (args.to, sheet):
+        if path.is_dir():
+            raise DragomanError(f"{path} is a folder. Set another name with --to FILE.html")
     from dragoman.insight.lesson.file import lesson_pages, require_page
     from dragoman.insight.lesson.lesson import make_lesson, subject_of
     from dragoman.tasks import catalogue
 
     require_page()
     run = catalogue.Run.open(args.run)
-    made = [make_lesson(subject_of(run, args.sentence or ""))]
+    made = [make_lesson(subject_of(run, whole_characters(args.sentence or "")))]
     if made[0].other is not None:
         made.append(make_lesson(subject_of(run, made[0].other.text)))
-    sheet = args.to.with_stem(f"{args.to.stem}-teacher")
     args.to.parent.mkdir(parents=True, exist_ok=True)
     for path, page in zip((args.to, sheet), lesson_pages(made), strict=True):
         write_text(path, page)

@@ -14,44 +14,17 @@ from dragoman.base.errors import DragomanError
 from dragoman.console.given import tell_of_file
 from dragoman.console.options import RunFolder, Tag, argument, arguments, option
 from dragoman.console.output import log_to_stderr
+from dragoman.insight.options import LookOptions
 
 if TYPE_CHECKING:
     from dragoman.insight.subject import Subject
 
 
 @arguments
-class LookArguments:
+class LookArguments(LookOptions):
     """The arguments and options of ``dragoman look``."""
 
     run: RunFolder = argument("RUN")
-    sentence: str = argument()
-    """The sentence to look at: for a masked model, with blanks (___); for a language model, the
-    text as if the model had written it."""
-    target: str | None = None
-    """Look at this translation instead of the one that the run produces."""
-    kind: str | None = None
-    """The attention to show in the terminal: cross, encoder or decoder."""
-    layer: int | None = option(ge=1)
-    """The layer to show. Default: the last."""
-    head: int | None = option(ge=1)
-    """The head to show. Default: the mean of all."""
-    hide: list[str] = option()
-    """Hide this source word, given as text or as its number, and show what changes. May be
-    repeated."""
-    head_off: list[str] = option()
-    """Switch off a head, such as cross.2.1, encoder.1.* or decoder.*.3, and show what changes. May
-    be repeated."""
-    prefix: str = ""
-    """Force the translation to begin with this text, and show what changes."""
-    importance: bool = False
-    """Also show the loss when each head is switched off."""
-    gold: Path | None = None
-    """A file of human-made links for this pair, in Pharaoh format: 0-0 1-2 2?1. The alignment error
-    rate is then printed."""
-    gold_base: int | None = option(ge=0, le=1)
-    """The number that --gold gives to the first word: 0 (the default) or 1."""
-    pieces: bool = False
-    """Show subword pieces instead of words."""
     tag: Tag = None
     to: Path | None = None
     """Write every layer and head as a page (.html) or as numbers (.csv), or the attention shown in
@@ -79,15 +52,10 @@ def look(args: LookArguments) -> None:
     opened = catalogue.Run.open(args.run).with_tag(args.tag)
     if not opened.task.reads_files:
         tell_of_file(args.sentence, "Give one of its sentences")
-    from dragoman.insight.look import LookOptions, look_at_sentence
+    from dragoman.insight.look import look_at_sentence
     from dragoman.pictures.terminal import heatmap_text
 
-    options = LookOptions(
-        sentence=args.sentence, target=args.target, kind=args.kind, layer=args.layer,
-        head=args.head, hide=tuple(args.hide), heads_off=tuple(args.head_off), prefix=args.prefix,
-        importance=args.importance, gold=args.gold, gold_base=args.gold_base, pieces=args.pieces,
-    )  # fmt: skip
-    result = look_at_sentence(opened, options)
+    result = look_at_sentence(opened, args)
     console = Console(highlight=False)
     console.print(result.output.text, style="bold", markup=False)
     console.print()
@@ -175,7 +143,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
 
     check_name(name)
     from dragoman.insight.figures.catalogue import make_figure, needs_run, validate
-    from dragoman.pictures.figure import csv_files, figure_png, figure_svg
+    from dragoman.pictures.figure import write_figure
 
     if args.sentence is not None and not needs_run(name):
         raise DragomanError(f"{name} shows no sentence. Leave out --sentence")
@@ -185,14 +153,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
     subject = _subject(args.run, args.sentence) if needs_run(name) else None
     made = make_figure(name, subject, validate(name, subject, _sliders(args.set_)))
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".png":
-        figure_png(made, path)
-    else:
-        path.write_text(figure_svg(made), encoding="utf-8")
-    written = [path]
-    for file, numbers in csv_files(replace(made, name=path.stem)).items():
-        written.append(path.with_name(file))
-        written[-1].write_text(numbers, encoding="utf-8")
+    written = write_figure(path.parent, replace(made, name=path.stem), path.suffix)
     typer.echo(f"{made.title.english}\n\n{made.caption.english}\n")
     for note in made.notes:
         typer.echo(f"{note.english}\n")

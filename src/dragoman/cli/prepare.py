@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dragoman.base.errors import DragomanError
 from dragoman.console.options import Quiet, argument, arguments, option
-from dragoman.console.output import log_to_stderr, progress_console
+from dragoman.console.output import progress_console
 
 
 @arguments
@@ -58,6 +58,5 @@ def prepare(args: PrepareArguments) -> None:
             f"{args.recipe} is not a recipe (.toml). To prepare text, give a recipe that lists "
             "it under data.train (docs/recipes.md)"
         )
-    log_to_stderr(args.quiet)
     recipe = catalogue.Recipe.load(args.recipe, args.set_)
     run(Command(args.to, args.on, args.part, progress_console(args.quiet)), recipe, args.lines)

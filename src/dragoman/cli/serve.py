@@ -59,7 +59,7 @@ def serve(args: ServeArguments) -> None:
     from dragoman.serving.operate.settings import bind, parse_settings
 
     catch_native()
-    log_to_stderr(args.quiet, args.verbose)
+    log_to_stderr(args.quiet, args.verbose)  # again: standard error is another file now
     settings = parse_settings(values_of(args, serve_settings), args.set_)
     # Likely errors are found before anything that takes long.
     ApiKeys.load(settings.api_keys, settings.limits)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.console.options import argument, arguments, option
-from dragoman.console.output import command, log_to_stderr, prepare_process, refuse_processes, say
+from dragoman.console.output import command, prepare_process, refuse_processes, say
 
 if TYPE_CHECKING:
     from dragoman.studies.ablation import Ablation
@@ -72,7 +72,6 @@ def sweep(args: SweepArguments) -> None:
     from dragoman.studies.sweep import begin_sweep
     from dragoman.tasks import catalogue
 
-    log_to_stderr()
     refuse_processes("the trials of a sweep are")
     chosen = catalogue.Recipe.load(args.recipe, args.set_)
     folder = args.to or Path("runs") / f"{chosen.name}-sweep"
@@ -144,7 +143,6 @@ def ablate(args: AblateArguments) -> None:
     from dragoman.studies.seeds import parse_seeds
     from dragoman.tasks import catalogue
 
-    log_to_stderr()
     wanted = [name.strip() for name in args.rows.split(",") if name.strip()] if args.rows else []
     loaded = catalogue.Recipe.load(args.recipe, args.set_)
     if args.list_:

@@ -13,7 +13,7 @@ import typer
 
 from dragoman.cli.page_process import page_of, refuse_page
 from dragoman.console.options import RunFolder, argument, arguments, option
-from dragoman.console.output import command, log_to_stderr, prepare_process, refuse_processes, say
+from dragoman.console.output import command, prepare_process, refuse_processes, say
 from dragoman.sizing.options import TrainOptions
 from dragoman.tasks.program import TRAINED_AS
 
@@ -85,7 +85,6 @@ def train(args: TrainArguments) -> None:
     from dragoman.studies.steps import refuse_begun
     from dragoman.tasks.from_files import languages_read, name_of, recipe_of
 
-    log_to_stderr()
     part = part_named(args.init_part, args.from_ is not None)
     group, seed = None, args.seed
     if args.seeds is not None:
@@ -188,7 +187,6 @@ def resume(args: ResumeArguments) -> None:
     from dragoman.studies.steps import is_begun
     from dragoman.tasks import catalogue
 
-    log_to_stderr()
     if args.text and args.run.is_dir() and not (args.run / RECIPE).is_file():
         raise typer.BadParameter("--text works with only one run. Resume each run by itself")
     if args.page:

@@ -12,15 +12,7 @@ from typing import Any
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural, shorten
 from dragoman.cluster.driver import Driver, ProgressConsole, duration
-from dragoman.cluster.lines import (
-    BAD_LINES,
-    Job,
-    MakeMapper,
-    finish,
-    missing,
-    standing,
-    was_done,
-)
+from dragoman.cluster.lines import BAD_LINES, Job, MakeMapper, finish, missing, standing, was_done
 from dragoman.cluster.plan import PARTS_PLANS, PLAN, Asked, check_same, make_plan, stored_plan
 from dragoman.cluster.work import Work, way_that_stands
 from dragoman.cluster.workers import Workers, actors, processes

@@ -253,8 +253,8 @@ class ProgressLine:
         """The lines per second of this command."""
         return self.fresh / self.seconds if self.seconds else 0.0
 
-    def show(self, workers: int) -> None:
-        """Show the progress, if it is due."""
+    def show(self, workers: int | None = None) -> None:
+        """Show the progress, if it is due. ``workers``: how many work, if there are several."""
         now, terminal = time.monotonic(), self._console.terminal
         if self._began is None or now - self._told < (_EVERY if terminal else _EVERY_IN_LOGS):
             return
@@ -277,7 +277,7 @@ class ProgressLine:
         self.clear()
         self._console.say(line)
 
-    def _text(self, workers: int) -> str:
+    def _text(self, workers: int | None) -> str:
         """For example: 12,000 of 50,000 lines (24 %), 148 lines/s, 4 min left, 2 workers"""
         done = self.before + self.fresh
         share = 100 * done // self._total if self._total else 100
@@ -287,7 +287,9 @@ class ProgressLine:
                 f"{in_figures(self.rate)} lines/s",
                 f"{duration((self._total - done) / self.rate)} left",
             ]
-        return ", ".join([*parts, plural(workers, "worker")])
+        if workers is not None:
+            parts.append(plural(workers, "worker"))
+        return ", ".join(parts)
 
 
 def in_figures(rate: float) -> str:

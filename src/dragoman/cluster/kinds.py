@@ -14,15 +14,7 @@ from dragoman.base.errors import DataError, needing
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural
 from dragoman.cluster.files import File, OpenedFile, compression_of
-from dragoman.cluster.rows import (
-    Fields,
-    InputKind,
-    JsonRows,
-    PartOfInput,
-    Row,
-    Stretch,
-    TextRows,
-)
+from dragoman.cluster.rows import Fields, InputKind, JsonRows, PartOfInput, Row, Stretch, TextRows
 from dragoman.data.files.bilingual import different_counts
 
 _MAGIC = b"PAR1"

@@ -23,7 +23,7 @@ from dragoman.cluster.work import NOTES, check_conditional
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 PLAN = f"{NOTES}/plan.json"
-VERSION = 3
+VERSION = 4
 """The version of the stored format."""
 Plan = TypeVar("Plan")
 

@@ -38,6 +38,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from dragoman.console.output import log_to_stderr
+
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
@@ -80,13 +82,9 @@ def option(
     ge: float | None = None,
     le: float | None = None,
     metavar: str | None = None,
-    may_be_one: bool = False,
 ) -> Any:
-    """Return a field with a short name, bounds or another placeholder.
-
-    ``may_be_one``: the second of two values may be missing.
-    """
-    about = {"ge": ge, "le": le, "metavar": metavar, "may_be_one": may_be_one}
+    """Return a field with a short name, bounds or another placeholder."""
+    about = {"ge": ge, "le": le, "metavar": metavar}
     return field(metadata={"default": default, "short": short, **about})
 
 
@@ -141,6 +139,7 @@ class VerbCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = fields(self._arguments)
+        # The second of two values may be missing.
         may_be_one = [_long(arg) for arg in known if arg.metadata.get("may_be_one")]
         return super().parse_args(ctx, pad_options(args, may_be_one))
 
@@ -163,7 +162,9 @@ class VerbCommand(TyperCommand):
         lists = {name for name, hint in hints.items() if get_origin(hint) is list}
 
         def call(**given: Any) -> None:
-            self.verb(kind(**{k: [] if v is None and k in lists else v for k, v in given.items()}))
+            args = kind(**{k: [] if v is None and k in lists else v for k, v in given.items()})
+            log_to_stderr(getattr(args, "quiet", False), getattr(args, "verbose", False))
+            self.verb(args)
 
         bases = [base for base in kind.__mro__[1:] if vars(base).get("listed_last")]
         shared = {arg.name for base in bases for arg in fields(base)}

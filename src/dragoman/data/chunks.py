@@ -277,20 +277,3 @@ def sizes_of(store: Lengths, examples: Indices | slice) -> Indices:
 def fit(sizes: Indices, limits: Mapping[str, int]) -> npt.NDArray[np.bool_]:
     """Return (examples,) flags, True if no side is too long."""
     return np.asarray((sizes <= np.array([*limits.values()])[:, None]).all(axis=0))
-
-
-def first_too_long(
-    store: Lengths, out: npt.NDArray[np.int32], limits: Mapping[str, int], most: int
-) -> list[int]:
-    """Return the first ``most`` examples that are too long; ``out`` is from ``too_long``."""
-    wanted = set(out[:most, 0].tolist())
-    before, numbers = 0, list[int]()
-    for corpus in store.corpora:
-        size = chunk_size(corpus)
-        for chunk in sorted(wanted):
-            if before <= chunk < before + number_of_chunks(corpus):
-                first = corpus.first + (chunk - before) * size
-                sizes = sizes_of(store, slice(first, min(first + size, corpus.last)))
-                numbers += (first + np.flatnonzero(~fit(sizes, limits))).tolist()
-        before += number_of_chunks(corpus)
-    return numbers[:most]

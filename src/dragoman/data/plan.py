@@ -27,7 +27,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -36,21 +35,10 @@ from pydantic import Field
 from dragoman.base.errors import DataError
 from dragoman.base.settings import Settings
 from dragoman.base.wording import plural
-from dragoman.data.chunks import (
-    ChunkSums,
-    Lengths,
-    chunks_of,
-    first_too_long,
-    fit,
-    sizes_of,
-    spans,
-)
+from dragoman.data.chunks import ChunkSums, Lengths, chunks_of, fit, sizes_of
 from dragoman.data.hashing import hashes, key_of
 
 Indices = npt.NDArray[np.int64]
-
-_NAMED = 5
-"""At most this many of the examples that are too long are listed."""
 
 
 class PlanSettings(Settings):
@@ -101,8 +89,6 @@ class LeftOut:
     """The number of examples that are too long."""
     limits: Mapping[str, int]
     """The most tokens of each side, with EOS."""
-    first: tuple[int, ...]
-    """The numbers of the first of these examples."""
 
     def summary(self) -> str:
         """Return how many examples are longer than which limits, in words."""
@@ -123,7 +109,6 @@ class Plan:
         self.settings = settings
         self._limits = _limits(store, settings)
         self._store = store
-        self._sums = sums
         self._seed = seed
         self._corpora = chunks_of(store, sums, self._limits, seed)
         self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in self._corpora)
@@ -140,22 +125,11 @@ class Plan:
         self._updates_before = [0]
         self._laid_out: tuple[int, list[list[Indices]]] = (-1, [])
 
-    @cached_property
+    @property
     def left_out(self) -> LeftOut:
         """The examples that are too long for training, counted once over the whole store."""
-        limits = self._limits
-        if self._sums is not None and self._sums.holds_for([*limits.values()]):
-            out = self._sums.too_long([*limits.values()])
-            named = first_too_long(self._store, out, limits, _NAMED)
-            return LeftOut(len(out), limits, tuple(named))
-        count = 0
-        first: list[int] = []
-        for start, sizes in spans(self._store, 0, len(next(iter(self._store.lengths.values())))):
-            too_long = ~fit(sizes, limits)
-            count += int(too_long.sum())
-            if len(first) < _NAMED:
-                first.extend((start + np.flatnonzero(too_long)[:_NAMED]).tolist())
-        return LeftOut(count, limits, tuple(first[:_NAMED]))
+        fitting = sum(chunks.examples for chunks in self._corpora)
+        return LeftOut(sum(map(len, self._store.corpora)) - fitting, self._limits)
 
     def updates_per_epoch(self) -> int:
         """Return the updates of the first epoch; later epochs differ by a few if there are many

@@ -103,9 +103,8 @@ class SplitSettings(Settings):
         test_end, dev_end = wanted[0], sum(wanted)
         if dev_end >= len(places):
             return self
-        ends = [
-            (places[at - 1] + places[at]) / 2 if at else 0.0 for at in (test_end, dev_end)
-        ]  # the order of ``side_of``
+        # In the order of ``side_of``.
+        ends = [(places[at - 1] + places[at]) / 2 if at else 0.0 for at in (test_end, dev_end)]
         return self.model_copy(update={"test": ends[0], "dev": ends[1] - ends[0]})
 
 

@@ -93,8 +93,6 @@ def _write(
     folder: Path,
     notes: Callable[[], dict[str, Any]],
 ) -> None:
-    types = {side: type_of(form) for side, form in forms.items()}
-    rows = {side: form.width for side, form in forms.items() if form.width is not None}
     ranges: list[CorpusRange] = []
     total = shard = 0
 
@@ -114,13 +112,13 @@ def _write(
         }
         for first in pairs:
             of_shard = islice(chain([first], pairs), SHARD_EXAMPLES)
-            _write_shard(of_shard, forms, types, folder, shard, lengths)
+            write_shard(of_shard, forms, folder, shard, lengths)
             shard += 1
         if not total:
             raise DataError(NOTHING_LEFT)
     paths = [folder / f"{side}.lengths" for side in forms]
     (folder / SUMS).write_bytes(ChunkSums.of(ranges, _lengths(paths)).to_bytes())
-    (folder / ABOUT).write_bytes(about_store(types, ranges, notes(), rows))
+    (folder / ABOUT).write_bytes(about_store(forms, ranges, notes()))
 
 
 def _lengths(paths: Sequence[Path]) -> Iterator[npt.NDArray[np.int32]]:
@@ -132,18 +130,15 @@ def _lengths(paths: Sequence[Path]) -> Iterator[npt.NDArray[np.int32]]:
 
 
 def about_store(
-    types: Mapping[str, str],
-    ranges: Sequence[CorpusRange],
-    notes: dict[str, Any],
-    rows: Mapping[str, int] | None = None,
+    forms: Mapping[str, Form], ranges: Sequence[CorpusRange], notes: dict[str, Any]
 ) -> bytes:
-    """Return the content of ``store.json``. ``types``: the type of the values of each side;
-    ``rows``: the width of a row, for the sides that are rows."""
+    """Return the content of ``store.json``. ``forms``: the form of each side."""
+    rows = {side: form.width for side, form in forms.items() if form.width is not None}
     about = {
         "format": FORMAT_OF_ROWS if rows else FORMAT,
         "examples": ranges[-1].last if ranges else 0,
         "shard_examples": SHARD_EXAMPLES,
-        "tokens": types,
+        "tokens": {side: _type_of(form) for side, form in forms.items()},
         **({"rows": rows} if rows else {}),
         "corpora": [asdict(corpus) for corpus in ranges],
         "notes": notes,
@@ -151,15 +146,15 @@ def about_store(
     return json.dumps(about, indent=1).encode()
 
 
-def _write_shard(
+def write_shard(
     pairs: Iterator[Pair],
     forms: Mapping[str, Form],
-    types: Mapping[str, str],
     folder: Path,
     shard: int,
     lengths: Mapping[str, BinaryIO],
 ) -> None:
-    """Write one shard, a few thousand sentences or a million characters at a time."""
+    """Write the files of one shard, a few thousand sentences or a million characters at a time, and
+    add to the ``lengths`` of each side."""
     with ExitStack() as stack:
         files = {
             (side, kind): stack.enter_context((folder / f"{shard:05}.{side}.{kind}").open("wb"))
@@ -178,7 +173,8 @@ def _write_shard(
                 written = [text.encode("utf-8", "surrogatepass") for text in texts]
                 counts = np.fromiter(map(len, encoded), np.int64, len(encoded))
                 lengths[side].write(counts.astype(np.int32).tobytes())
-                files[side, "tokens"].write(np.concatenate(encoded).astype(types[side]).tobytes())
+                values = np.concatenate(encoded).astype(_type_of(form))
+                files[side, "tokens"].write(values.tobytes())
                 files[side, "text"].write(b"".join(written))
                 sizes = np.fromiter(map(len, written), np.int64, len(written))
                 for kind, added in (("offsets", counts), ("text-offsets", sizes)):
@@ -187,7 +183,7 @@ def _write_shard(
                     ends[side, kind] = int(offsets[-1])
 
 
-def type_of(form: Form) -> str:
+def _type_of(form: Form) -> str:
     """Return numpy's name of the type in which the values of a form are stored."""
     if form.width is not None:
         return form.row_type

@@ -18,6 +18,7 @@ from dragoman.base.wording import decimals, plural
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.insight.experiments import Importance, head_importance
+from dragoman.insight.options import LookOptions
 from dragoman.insight.panels import aer_panels, attention_panels, attention_table, importance_panels
 from dragoman.insight.subject import Subject
 from dragoman.insight.what_if import (
@@ -42,30 +43,6 @@ from dragoman.pictures.records import (
     merged_to_words,
 )
 from dragoman.runs.run import Run
-
-
-@dataclass(frozen=True)
-class LookOptions:
-    """The arguments and options of ``dragoman look``."""
-
-    sentence: str
-    target: str | None = None
-    """A translation to examine instead of the run's own."""
-    kind: str | None = None
-    """The kind of attention: encoder, decoder or cross; None: the first of cross, decoder and
-    encoder that the model has."""
-    layer: int | None = None
-    """The layer, from 1; None: the last."""
-    head: int | None = None
-    """The head, from 1; None: the mean of the heads."""
-    hide: tuple[str, ...] = ()
-    heads_off: tuple[str, ...] = ()
-    prefix: str = ""
-    importance: bool = False
-    gold: Path | None = None
-    gold_base: int | None = None
-    """The number of the first word in the file ``gold``, 0 or 1; None: 0."""
-    pieces: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +134,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
         (output,) = translator.score([(options.sentence, options.target)])
     names, _ = source_words(predictor, options.sentence)
     change = Change(
-        find_words(names, options.hide), parse_heads(predictor, options.heads_off), options.prefix
+        find_words(names, options.hide), parse_heads(predictor, options.head_off), options.prefix
     )
     effect = None
     if change != Change():
@@ -281,7 +258,7 @@ def _refuse_without_meaning(run: Run, predictor: Predictor[object], options: Loo
         why = f"reads {predictor.run.task.noun}. Use --hide, --head-off, --kind, --layer and --head"
     else:
         return
-    wrong = [f"--{name}" for name in names if getattr(options, name) not in (None, "", (), False)]
+    wrong = [f"--{name}" for name in names if getattr(options, name) not in (None, "", [], False)]
     if wrong:
         raise DragomanError(f"{', '.join(wrong)}: {run.folder} {why}")
 

@@ -152,20 +152,24 @@ def figure_png(figure: Figure, path: Path) -> None:
         page.savefig(path, dpi=_DOTS_PER_INCH, format="png")
 
 
-def write_figure(folder: Path, figure: Figure) -> list[Path]:
-    """The picture as SVG, its numbers as CSV, and a PNG where matplotlib is there -> the files.
+def write_figure(folder: Path, figure: Figure, ending: str = "") -> list[Path]:
+    """Write the picture with this ``ending`` (.svg or .png), and its numbers as CSV. Without an
+    ending: SVG, and also PNG if matplotlib is installed. Return the files.
 
-    Errors: ``FileError`` when the disk is full.
+    Errors: ``FileError`` when the disk is full; ``DragomanError`` for PNG without matplotlib.
     """
-    files = {f"{figure.name}.svg": figure_svg(figure), **csv_files(figure)}
+    endings = [ending] if ending else [".svg", *([".png"] if find_spec("matplotlib") else [])]
+    pictures = [folder / f"{figure.name}{kind}" for kind in endings]
+    for path in pictures:
+        if path.suffix == ".svg":
+            write_text(path, figure_svg(figure))
+        else:
+            with replacing_file(path) as temporary:
+                figure_png(figure, temporary)
+    files = csv_files(figure)
     for name, content in files.items():
         write_text(folder / name, content)
-    if find_spec("matplotlib") is None:
-        return [folder / name for name in files]
-    png = folder / f"{figure.name}.png"
-    with replacing_file(png) as temporary:
-        figure_png(figure, temporary)
-    return [*(folder / name for name in files), png]
+    return [*pictures, *(folder / name for name in files)]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,13 +25,13 @@ from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.chunks import ChunkSums, CorpusRange
-from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left
+from dragoman.data.cleaning import CleaningReport, nothing_left
 from dragoman.data.store import SUMS
-from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
+from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store
 from dragoman.forms.form import Pair
 from dragoman.prepare import stages
 from dragoman.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_plan
-from dragoman.runs.corpora import learn_vocabularies, sides_of_vocabularies
+from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, sums_file, with_checksum
 from dragoman.stores.store import Store
@@ -64,23 +64,18 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     _do(command, stages.PartReading(to, plan))
     if plan.partitions:
         _do(command, stages.Duplicates(to, plan))
+    _do(command, stages.Lines(to, plan))
     report = report_of(store, plan)
     say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
-    if store.stat(stages.VOCABULARIES) is None and sides_of_vocabularies(plan.recipe):
-        _do(command, stages.Lines(to, plan))
     learn(store, plan, say)
-    _do(command, stages.Encoding(to, plan))
-    counts = [*map(json.loads, stages.read_encoded(store, len(plan.parts), stages.Encoding.last))]
+    of_parts = stages.read_parts(store, stages.LINES, len(plan.parts), "counts")
+    counts = [*map(json.loads, of_parts)]
     examples = tuple(of_part["train"] for of_part in counts)
     if not any(examples):
         raise DataError(NOTHING_LEFT)
-    forms = stages.forms_of(store, plan)
-    types = {side: type_of(form) for side, form in forms.items()}
-    shards = stages.Shards(to, plan, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES)
+    shards = stages.Shards(to, plan, examples, store_writer.SHARD_EXAMPLES)
     _do(command, shards)
-    ranges = _ranges(plan, examples)
-    about = about_store(types, ranges, {"cleaning": report.to_dict()})
-    _finish(command, plan, forms, ranges, about, shards.sums())
+    _finish(command, shards, report)
     held = ", ".join(f"{sum(of_part[side] for of_part in counts):,} {side}" for side in stages.HELD)
     say(f"{plural(sum(examples), 'example')} to train on, {held}: {to}")
 
@@ -98,35 +93,18 @@ def _do(command: Command, stage: stages.PlanStage) -> None:
 
 
 def report_of(store: Store, plan: DataPlan) -> CleaningReport:
-    """The report of the cleaning, as one process would make it.
+    """The report of the cleaning, as one process would make it; ``Lines`` must be complete.
 
     Errors: ``DataError`` for a corpus of which no example is left.
     """
-    cleaner = Cleaner(plan.recipe.data.cleaning, plan.recipe.spec.texts)
-    corpus = before = 0
-    for number, part in enumerate(plan.parts):
-        if part.corpus != corpus:
-            if cleaner.report.kept == before:
-                raise nothing_left(cleaner.report, plan.names[corpus])
-            corpus, before = part.corpus, cleaner.report.kept
-        values = json.loads(stages.read(store, stages.object_name(stages.READ, number, "json")))
-        cleaner.report.add(CleaningReport.from_dict(values))
-        again = stages.duplicates_of(store, plan, number)
-        if not len(again):
-            continue
-        dropped = cleaner.report.filters["duplicates"]
-        cleaner.report.kept -= len(again)
-        total = dropped.count + len(again)
-        if dropped.has_room:
-            pairs = stages.examples(store, number)
-            for place in again.tolist():
-                cleaner.drop("duplicates", pairs[place], plan.names[part.corpus])
-                if not dropped.has_room:
-                    break
-        dropped.count = total
-    if cleaner.report.kept == before:
-        raise nothing_left(cleaner.report, plan.names[corpus])
-    return cleaner.report
+    report = CleaningReport()
+    for corpus, parts in groupby(enumerate(plan.parts), key=lambda part: part[1].corpus):
+        before = report.kept
+        for number, _ in parts:
+            report.add(stages.report_in(store, stages.LINES, number))
+        if report.kept == before:
+            raise nothing_left(report, plan.names[corpus])
+    return report
 
 
 def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
@@ -153,40 +131,37 @@ def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
 def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
     """The training examples of all parts in order, each with the name of its corpus."""
     for number, part in enumerate(plan.parts):
-        for side, _, pair in stages.dedupe(store, plan, number):
-            if side == "train":
-                yield plan.names[part.corpus], pair
+        for pair in stages.examples(store, stages.LINES, number, stages.LEARNED):
+            yield plan.names[part.corpus], pair
 
 
 def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
     """The lines from which a vocabulary is learned, as in ``runs.corpora``."""
-    for number in range(len(plan.parts)):
-        data = stages.read(store, stages.object_name(stages.LINES, number, name))
+    for data in stages.read_parts(store, stages.LINES, len(plan.parts), name):
         yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]
 
 
-def _finish(
-    command: Command, plan: DataPlan, forms: stages.Forms, ranges: Sequence[CorpusRange],
-    about: bytes, sums: dict[str, str],
-) -> None:  # fmt: skip
-    """Write what one process makes after all shards, ``FILE`` last. ``sums``: their checksums."""
-    store, parts = command.store, len(plan.parts)
+def _finish(command: Command, shards: stages.Shards, report: CleaningReport) -> None:
+    """Write what one process makes after all shards, ``FILE`` last."""
+    store, plan, sums = command.store, shards.plan, shards.sums()
+    forms, ranges = stages.forms_of(store, plan), _ranges(plan, shards.counts)
 
     def write(name: str, blocks: Iterable[bytes]) -> None:
         store.create(name, with_checksum(sums, name, blocks))
 
+    def lengths_of(side: str) -> Iterator[bytes]:
+        return stages.read_parts(store, stages.SHARDS, shards.parts, f"{side}.lengths")
+
     for side in forms:
-        write(f"{TOKENS}/{side}.lengths", stages.read_encoded(store, parts, f"{side}.lengths"))
+        write(f"{TOKENS}/{side}.lengths", lengths_of(side))
     blocks = (
-        np.stack([np.frombuffer(data, np.int32) for data in of_part])
-        for of_part in zip(
-            *(stages.read_encoded(store, parts, f"{side}.lengths") for side in forms), strict=True
-        )
+        np.stack([np.frombuffer(data, np.int32) for data in of_shard])
+        for of_shard in zip(*map(lengths_of, forms), strict=True)
     )
     write(f"{TOKENS}/{SUMS}", [ChunkSums.of(ranges, blocks).to_bytes()])
     for side in stages.sides_as_text(plan.recipe):
-        write(f"{side}.jsonl", stages.read_encoded(store, parts, side))
-    write(f"{TOKENS}/{ABOUT}", [about])
+        write(f"{side}.jsonl", stages.read_parts(store, stages.LINES, len(plan.parts), side))
+    write(f"{TOKENS}/{ABOUT}", [about_store(forms, ranges, {"cleaning": report.to_dict()})])
     learned = json.loads(stages.read(store, stages.VOCABULARIES))
     for name in learned:
         write(name, [stages.read(store, name)])

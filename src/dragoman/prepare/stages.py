@@ -3,9 +3,9 @@
 fingerprints   corpora -> a hash of each
 read           lines -> examples that pass the filters, and a hash of each
 duplicates     hashes of one range, of all parts -> the places of repeated examples
-lines          examples -> the lines of each vocabulary
-encode         examples -> tokens, with vocabularies that were learned from a sample before
-shards         tokens of several parts -> the files of one shard of the store
+lines          examples -> those that are kept, by side, and the lines of each vocabulary
+shards         training examples of several parts -> the files of one shard of the store, with
+               vocabularies that were learned from a sample before
 
 A stage is ``Work`` of ``cluster/work.py``: its parts are numbered, each worker calls ``begun`` once
 and then ``do`` for one part after another, and a part is done when the object ``name`` is stored. A
@@ -18,6 +18,9 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -26,10 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.cluster.work import NOTES, Way, Work
-from dragoman.data.cleaning import Cleaner, pair_hash
+from dragoman.data.cleaning import Cleaner, CleaningReport, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.split import Side, side_of_pair
-from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
+from dragoman.data.store_writer import SHARD_EXAMPLES, write_shard
 from dragoman.forms.form import Form, Pair
 from dragoman.prepare.data_plan import DataPlan, check_versions
 from dragoman.runs.corpora import lines_of_text, moses_of, sides_of_vocabularies
@@ -39,13 +42,14 @@ from dragoman.runs.run import load_forms
 from dragoman.stores.store import BLOCK, Content, Store, StoreError
 
 FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"
-LINES, ENCODED, SHARDS = "lines", "encoded", "shards"
+LINES, SHARDS = "lines", "shards"
 MOSES = "moses"
 """The ending of the object with a part's examples as Moses prepares them."""
 VOCABULARIES = f"{NOTES}/vocabularies.json"
 """The names of the files that were learned; the files themselves are next to the token store."""
-HELD = ("dev", "test")
-_TOGETHER = 4096
+HELD: tuple[Side, ...] = ("dev", "test")
+LEARNED = "learned"
+"""The ending of the object with the training examples of a part, as they are learned."""
 _PLACE = np.dtype(np.uint32)
 _HASH = np.dtype([("hash", np.uint64), ("place", _PLACE)])
 """The hash of an example, and its place in its part."""
@@ -71,8 +75,8 @@ class PlanStage(Work):
         return len(self.plan.parts)
 
     @abstractmethod
-    def result(self, number: int, tools: Any) -> Mapping[str, Content]:
-        """The objects of a part by name, the last one last."""
+    def result(self, number: int, tools: Any) -> Iterator[tuple[str, Content]]:
+        """Yield the name and the content of each object of a part, the last one last."""
 
     def name(self, number: int) -> str:
         return object_name(self.folder, number, self.last)
@@ -93,7 +97,7 @@ class PlanStage(Work):
 
     def do(self, number: int, tools: Any, way: Way) -> tuple[None, bool]:
         own = False
-        for name, content in self.result(number, tools).items():
+        for name, content in self.result(number, tools):
             own = self.store.create(name, content)
         return None, own
 
@@ -119,9 +123,9 @@ class Fingerprints(PlanStage):
     def lines(self, number: int) -> int:
         return 0
 
-    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+    def result(self, number: int, tools: None) -> Iterator[tuple[str, Content]]:
         fingerprint = corpus_fingerprint(self.plan.recipe.data.train[number])
-        return {self.name(number): fingerprint.encode()}
+        yield self.name(number), fingerprint.encode()
 
 
 class PartReading(PlanStage):
@@ -130,20 +134,19 @@ class PartReading(PlanStage):
     folder = READ
     last: ClassVar[str] = "hashes"
 
-    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+    def result(self, number: int, tools: None) -> Iterator[tuple[str, Content]]:
         recipe = self.plan.recipe
         settings = recipe.data.cleaning.model_copy(update={"duplicates": False})
         cleaner = Cleaner(settings, recipe.spec.texts)
         name = self.plan.names[self.plan.parts[number].corpus]
         pairs = list(cleaner.some_pairs(self.plan.pairs(number), name))
         hashes = np.fromiter(map(pair_hash, pairs), np.uint64, len(pairs))
-        objects: dict[str, Content] = {object_name(READ, number, "pairs"): encode_pairs(pairs)}
+        yield object_name(READ, number, "pairs"), encode_pairs(pairs)
         prepared = moses_of(recipe)
         if prepared is not None:
-            objects[object_name(READ, number, MOSES)] = encode_pairs([*map(prepared, pairs)])
-        objects[object_name(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
-        objects[self.name(number)] = by_range(hashes, self.plan.partitions)
-        return objects
+            yield object_name(READ, number, MOSES), encode_pairs([*map(prepared, pairs)])
+        yield object_name(READ, number, "json"), json.dumps(cleaner.report.to_dict()).encode()
+        yield self.name(number), by_range(hashes, self.plan.partitions)
 
 
 class Duplicates(PlanStage):
@@ -162,7 +165,7 @@ class Duplicates(PlanStage):
     def lines(self, number: int) -> int:
         return 0
 
-    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+    def result(self, number: int, tools: None) -> Iterator[tuple[str, Content]]:
         parts = len(self.plan.parts)
         names = (object_name(READ, part, PartReading.last) for part in range(parts))
         from_parts = [one_of(self.store, name, number, self.parts, _HASH) for name in names]
@@ -172,7 +175,7 @@ class Duplicates(PlanStage):
         again[first] = False
         by_part = np.split(again, np.cumsum([*map(len, from_parts)])[:-1])
         places = [of_part["place"][some] for of_part, some in zip(from_parts, by_part, strict=True)]
-        return {self.name(number): join_arrays(places)}
+        yield self.name(number), join_arrays(places)
 
 
 def by_range(hashes: npt.NDArray[np.uint64], ranges: int) -> bytes:
@@ -217,15 +220,20 @@ def fingerprint_of(store: Store, corpus: int) -> str:
 
 
 def encode_pairs(pairs: list[Pair]) -> bytes:
-    """Encode pairs as JSON Lines, for ``read_examples``."""
+    """Encode pairs as JSON Lines, for ``examples``."""
     lines = [json.dumps(list(pair), ensure_ascii=False) for pair in pairs]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
 
-def read_examples(data: bytes) -> Iterator[Pair]:
-    """Yield the pairs that ``encode_pairs`` encoded."""
-    for line in data.decode("utf-8", "surrogatepass").split("\n")[:-1]:
-        yield Pair(*json.loads(line))
+def examples(store: Store, folder: str, part: int, ending: str) -> list[Pair]:
+    """Read the examples of one object of a part, which ``encode_pairs`` encoded."""
+    lines = read(store, object_name(folder, part, ending)).decode("utf-8", "surrogatepass")
+    return [Pair(*json.loads(line)) for line in lines.split("\n")[:-1]]
+
+
+def report_in(store: Store, folder: str, part: int) -> CleaningReport:
+    """Read the report of the cleaning of a part that a stage wrote."""
+    return CleaningReport.from_dict(json.loads(read(store, object_name(folder, part, "json"))))
 
 
 def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
@@ -237,80 +245,44 @@ def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
     return np.sort(np.concatenate([np.empty(0, _PLACE), *places]))
 
 
-def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
-    """All examples that ``PartReading`` kept of a part; with ``MOSES``, as Moses prepares them."""
-    return list(read_examples(read(store, object_name(READ, part, ending))))
-
-
-def dedupe(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
-    """The examples of a part without duplicates: the side of the split, the example as read, and
-    the example as learned, which differs only if Moses prepares it."""
-    again = set(duplicates_of(store, plan, part).tolist())
-    pairs = examples(store, part)
-    learned = examples(store, part, MOSES) if plan.recipe.data.moses else pairs
-    for place, (pair, prepared) in enumerate(zip(pairs, learned, strict=True)):
-        if place not in again:
-            yield side_of_pair(pair, plan.recipe.data.split), pair, prepared
-
-
 class Lines(PlanStage):
-    """The lines from which each vocabulary is learned, of the training examples of a part."""
+    """The examples of a part that are no duplicates, by side of the split, the lines from which
+    each vocabulary is learned, and the report of all cleaning."""
 
     folder = LINES
 
-    def result(self, number: int, tools: None) -> Mapping[str, Content]:
-        pairs = [pair for side, _, pair in dedupe(self.store, self.plan, number) if side == "train"]
-        objects: dict[str, Content] = {}
-        for name, sides in sides_of_vocabularies(self.plan.recipe).items():
-            texts = (getattr(pair, side) for pair in pairs for side in sides)
+    def result(self, number: int, tools: None) -> Iterator[tuple[str, Content]]:
+        recipe, name = self.plan.recipe, self.plan.names[self.plan.parts[number].corpus]
+        cleaner = Cleaner(recipe.data.cleaning, recipe.spec.texts)
+        cleaner.report.add(report_in(self.store, READ, number))
+        again = set(duplicates_of(self.store, self.plan, number).tolist())
+        cleaner.report.kept -= len(again)
+        pairs = examples(self.store, READ, number, "pairs")
+        prepared = examples(self.store, READ, number, MOSES) if recipe.data.moses else pairs
+        by_side: dict[Side, list[Pair]] = {"train": [], "dev": [], "test": []}
+        learned: list[Pair] = []
+        for place, pair in enumerate(pairs):
+            if place in again:
+                cleaner.drop("duplicates", pair, name)
+                continue
+            side = side_of_pair(pair, recipe.data.split)
+            by_side[side].append(pair)
+            if side == "train":
+                learned.append(prepared[place])
+        for side in sides_as_text(recipe):
+            yield object_name(LINES, number, side), encode_pairs(by_side[side])
+        yield object_name(LINES, number, LEARNED), encode_pairs(learned)
+        for name, sides in sides_of_vocabularies(recipe).items():
+            texts = (getattr(pair, side) for pair in learned for side in sides)
             # Only a line feed ends a line here; no line contains one.
             lines = "".join(f"{line}\n" for text in texts for line in lines_of_text(text))
-            objects[object_name(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
-        objects[self.name(number)] = b"{}"
-        return objects
-
-
-class Encoding(PlanStage):
-    """The tokens and the text of each side, and the held-out examples."""
-
-    folder = ENCODED
-
-    def tools(self) -> Forms:
-        return forms_of(self.store, self.plan)
-
-    def result(self, number: int, tools: Forms) -> Mapping[str, Content]:
-        by_side: dict[str, list[Pair]] = {"train": [], "dev": [], "test": []}
-        pairs: list[Pair] = []
-        for stands, pair, learned in dedupe(self.store, self.plan, number):
-            by_side[stands].append(pair)
-            if stands == "train":
-                pairs.append(learned)
-        objects: dict[str, Content] = {}
-        for side, form in tools.items():
-            raws = [getattr(pair, side) for pair in pairs]
-            encoded = [
-                values
-                for first in range(0, len(raws), _TOGETHER)
-                for values in form.encode(raws[first : first + _TOGETHER])
-            ]
-            texts = [raw.encode("utf-8", "surrogatepass") for raw in raws]
-            kind = np.dtype(type_of(form))
-            contents = {
-                "tokens": b"".join(values.astype(kind).tobytes() for values in encoded),
-                "lengths": np.array([*map(len, encoded)], np.int32).tobytes(),
-                "text": b"".join(texts),
-                "text-lengths": np.array([*map(len, texts)], np.int64).tobytes(),
-            }
-            for what, content in contents.items():
-                objects[object_name(ENCODED, number, f"{side}.{what}")] = content
-        for side in sides_as_text(self.plan.recipe):
-            objects[object_name(ENCODED, number, side)] = encode_pairs(by_side[side])
+            yield object_name(LINES, number, name), lines.encode("utf-8", "surrogatepass")
         counts = {side: len(of_side) for side, of_side in by_side.items()}
-        objects[self.name(number)] = json.dumps(counts).encode()
-        return objects
+        yield object_name(LINES, number, "counts"), json.dumps(counts).encode()
+        yield self.name(number), json.dumps(cleaner.report.to_dict()).encode()
 
 
-def sides_as_text(recipe: Recipe) -> tuple[str, ...]:
+def sides_as_text(recipe: Recipe) -> tuple[Side, ...]:
     """The sides whose examples are stored as text next to the tokens: those held out, and the
     training examples if the token store has them as Moses prepares them."""
     return ("train", *HELD) if recipe.data.moses else HELD
@@ -318,12 +290,10 @@ def sides_as_text(recipe: Recipe) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Shards(PlanStage):
-    """The files of a shard, from the parts whose examples it has."""
+    """The files of a shard, from the training examples of the parts that it has."""
 
     counts: tuple[int, ...] = ()
     """The number of training examples of each part."""
-    types: tuple[tuple[str, str], ...] = ()
-    """The type of the values of each side."""
     size: int = SHARD_EXAMPLES
     """The number of examples of a shard."""
 
@@ -339,24 +309,32 @@ class Shards(PlanStage):
     def lines(self, number: int) -> int:
         return min(self.size, sum(self.counts) - number * self.size)
 
-    def result(self, number: int, tools: None) -> Mapping[str, Content]:
-        spans = spans_of(self.counts, number * self.size, self.lines(number))
-        objects: dict[str, Content] = {}
+    def tools(self) -> Forms:
+        return forms_of(self.store, self.plan)
+
+    def result(self, number: int, tools: Forms) -> Iterator[tuple[str, Content]]:
         sums: dict[str, str] = {}
-        for side, kind in self.types:
-            name = f"{TOKENS}/{number:05}.{side}"
-            for values, offsets, lengths, stored, width in (
-                ("tokens", "offsets", "lengths", np.int32, np.dtype(kind).itemsize),
-                ("text", "text-offsets", "text-lengths", np.int64, 1),
-            ):
-                names = (_of(part, side, lengths) for part, _, _ in spans)
-                sizes = [np.frombuffer(read(self.store, item), stored) for item in names]
-                blocks = _values(self.store, side, values, width, spans, sizes)
-                for file, content in ((values, blocks), (offsets, [_offsets(spans, sizes)])):
-                    objects[f"{name}.{file}"] = with_checksum(sums, f"{name}.{file}", content)
-        # A generator, because the sums are known only after the other files were written.
-        objects[self.name(number)] = (json.dumps(done).encode() for done in [sums])
-        return objects
+        lengths = {side: BytesIO() for side in tools}
+        with TemporaryDirectory() as folder:
+            write_shard(self._pairs(number), tools, Path(folder), number, lengths)
+            for path in sorted(Path(folder).iterdir()):
+                name = f"{TOKENS}/{path.name}"
+                with path.open("rb") as file:
+                    blocks = iter(partial(file.read, BLOCK), b"")
+                    yield name, with_checksum(sums, name, blocks)
+        for side, written in lengths.items():
+            yield object_name(SHARDS, number, f"{side}.lengths"), written.getvalue()
+        yield self.name(number), json.dumps(sums).encode()
+
+    def _pairs(self, number: int) -> Iterator[Pair]:
+        """Yield the examples of a shard, which are consecutive ones of all parts."""
+        begins = [0, *accumulate(self.counts)]
+        first = number * self.size
+        last = first + self.lines(number)
+        for part, (begin, end) in enumerate(pairwise(begins)):
+            if max(begin, first) < min(end, last):
+                pairs = examples(self.store, LINES, part, LEARNED)
+                yield from pairs[max(first - begin, 0) : last - begin]
 
     def sums(self) -> dict[str, str]:
         """The checksums of the files of all shards, which are complete."""
@@ -366,45 +344,10 @@ class Shards(PlanStage):
         return sums
 
 
-Span = tuple[int, int, int]
-"""A part, and the range of its training examples: the first, and the one after the last."""
-
-
-def spans_of(counts: Sequence[int], first: int, examples: int) -> list[Span]:
-    """The spans of consecutive examples, counted over all parts."""
-    spans, before, last = [], 0, first + examples
-    for part, count in enumerate(counts):
-        begin, end = max(first - before, 0), min(last - before, count)
-        if begin < end:
-            spans.append((part, begin, end))
-        before += count
-    return spans
-
-
-def _values(
-    store: Store, side: str, what: str, width: int, spans: Sequence[Span], sizes: Sequence[Any]
-) -> Iterator[bytes]:
-    for (part, first, last), of_part in zip(spans, sizes, strict=True):
-        start = int(of_part[:first].sum()) * width
-        end = start + int(of_part[first:last].sum()) * width
-        for at in range(start, end, BLOCK):
-            yield read_range(store, _of(part, side, what), at, min(BLOCK, end - at))
-
-
-def _offsets(spans: Sequence[Span], sizes: Sequence[Any]) -> bytes:
-    within = [of_part[first:last] for (_, first, last), of_part in zip(spans, sizes, strict=True)]
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(within))]).tobytes()
-
-
-def _of(part: int, side: str, what: str) -> str:
-    return object_name(ENCODED, part, f"{side}.{what}")
-
-
-def read_encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
-    """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
-    ``sides_as_text``, or the number of examples of each side of the split (``Encoding.last``)."""
+def read_parts(store: Store, folder: str, parts: int, ending: str) -> Iterator[bytes]:
+    """Yield one object of a stage, part by part."""
     for part in range(parts):
-        yield read(store, object_name(ENCODED, part, ending))
+        yield read(store, object_name(folder, part, ending))
 
 
 def forms_of(store: Store, plan: DataPlan) -> Forms:

@@ -25,7 +25,7 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
@@ -123,10 +123,10 @@ def recipe_of_prepared(
     return changed
 
 
-def take_learned(recipe: Recipe, folder: Path, known: Collection[str] = ()) -> list[str]:
+def take_learned(recipe: Recipe, folder: Path) -> list[str]:
     """Copy what was learned of the text into the folder of a run -> the names of the files."""
     prepared = local_folder(_place(recipe))
-    names = [name for name in read_prepared(_place(recipe)).learned if name not in known]
+    names = read_prepared(_place(recipe)).learned
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         if Path(name).name != name or not (prepared / name).is_file():

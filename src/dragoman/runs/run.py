@@ -41,7 +41,7 @@ import numpy.typing as npt
 
 from dragoman.base.errors import RunError
 from dragoman.base.task import Side
-from dragoman.base.tensor_file import open_tensors
+from dragoman.base.tensor_file import files_by_update, open_tensors
 from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.forms.form import Form
@@ -316,12 +316,12 @@ class Run:
     def film(self) -> list[tuple[int, Path]]:
         """The update and the weights file of each snapshot of its film, for ``model``; the first
         ones first. Empty for a run that has none."""
-        return _weights_in(self.folder / FILM)
+        return files_by_update(self.folder / FILM)
 
     def snapshots(self) -> list[tuple[int, Path]]:
         """The update and the weights file of each snapshot that is kept, for ``model``; the first
         ones first."""
-        return _weights_in(self.folder / "training" / "snapshots")
+        return files_by_update(self.folder / "training" / "snapshots")
 
     @property
     def written(self) -> int:
@@ -365,12 +365,6 @@ class Run:
             f"{self.folder} translates into several languages: {self.forms.tags_shown}. Choose one "
             f'with --tag {first}, or write tag = "{first}" below [languages] in its {RECIPE}'
         )
-
-
-def _weights_in(folder: Path) -> list[tuple[int, Path]]:
-    """Return the weights files in a folder that are named by an update, each with its update."""
-    files = folder.glob("*.safetensors")
-    return sorted((int(file.stem), file) for file in files if file.stem.isdecimal())
 
 
 def refuse_run(folder: Path) -> None:

@@ -160,12 +160,14 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
         @app.get("/assets/{name}", include_in_schema=False)
         async def asset(name: str, http: Request) -> Response:
-            service.count(http)
             path = WEB / "assets" / name
             if not _ASSET.fullmatch(name) or not path.is_file():
+                service.count(http)
                 raise Refusal(
                     "no_such_file", f"The page has no file {name[:100]!r}.", file=name[:100]
                 )
+            # A class behind one address opens many pages, and a page without a file stays empty.
+            await service.count_cheap(http)
             # The name contains a hash of the content.
             kept = {"cache-control": "public, max-age=31536000, immutable"}
             return FileResponse(path, headers=kept)

@@ -19,6 +19,7 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
+from dragoman.runs.run import Run
 from dragoman.serving.http.messages import REFUSALS, KeyedMessage, Message, error_of, json_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
@@ -145,7 +146,7 @@ class FigureMaker:
     """Makes the figures of one run, and caches the last ones."""
 
     def __init__(self, run: ServedRun) -> None:
-        self._run = run.run
+        self._run, self._name = run.run, run.name
         self._precision = run.settings.precision
         self._takes_files = run.takes_files
         self._missing = {name: _missing(name, run) for name in captions()}
@@ -183,7 +184,8 @@ class FigureMaker:
         except OF_OPERATORS:
             raise
         except DragomanError as error:
-            raise Refusal("bad_figure", str(error), problem=str(error)) from None
+            problem = without_folder(error, self._run, self._name)
+            raise Refusal("bad_figure", problem, problem=problem) from None
         if request.data:
             files = {f"{name}.svg": figure_svg(made), **csv_files(made)}
             return FigureData(files=files).model_dump_json().encode()
@@ -256,6 +258,12 @@ def endpoints(service: Service) -> Endpoints:
         return await service.figures.do(client, partial(maker.make, request))
 
     return routes
+
+
+def without_folder(error: DragomanError, run: Run, name: str) -> str:
+    """Return the message of an error with the name of the run instead of its folder, which is none
+    of a client's business."""
+    return str(error).replace(str(run.folder), name)
 
 
 def _figures(run: ServedRun) -> bytes:

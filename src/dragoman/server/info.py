@@ -368,7 +368,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     @routes.get("/health", summary="Check the process", tags=["operation"])
     async def health(http: Request) -> Health:
         """Returns status 200 as long as the process can answer requests."""
-        await service.count_probe(http)
+        await service.count_cheap(http)
         return Health()
 
     @routes.get(
@@ -380,7 +380,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     async def ready(http: Request) -> Response:
         """Returns status 200 if the server accepts requests. Status 503: the server is shutting
         down, or the search of a run has failed."""
-        await service.count_probe(http)
+        await service.count_cheap(http)
         runs = service.catalogue.runs
         is_ready = not service.closing and all(run.queue.alive for run in runs)
         body = Readiness(ready=is_ready, runs=[run.name for run in runs])

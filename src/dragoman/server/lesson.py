@@ -10,7 +10,7 @@ from pydantic import Field
 from dragoman.base.errors import DragomanError
 from dragoman.insight.lesson.answer import Lesson
 from dragoman.insight.lesson.lesson import make_lesson, subject_of
-from dragoman.server.figures import OF_OPERATORS
+from dragoman.server.figures import OF_OPERATORS, without_folder
 from dragoman.serving.http.messages import KeyedMessage, json_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
@@ -62,4 +62,5 @@ def _make(run: ServedRun, text: str) -> bytes:
     except OF_OPERATORS:
         raise
     except DragomanError as error:
-        raise Refusal("no_lesson", str(error), problem=str(error)) from None
+        problem = without_folder(error, run.run, run.name)
+        raise Refusal("no_lesson", problem, problem=problem) from None

@@ -7,6 +7,7 @@ the film and the snapshots have the weights with which a visitor's sentence is t
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -193,9 +194,11 @@ class WatchedRun:
     def translate_next(self) -> bool:
         """Translate the sentence with the next weights for which that is still to be done, the
         newest first; return False if there are none."""
-        asked = self._sentence
-        run = self._run() if asked.text and not asked.problem else None
-        if run is None or not _can_translate(run):
+        asked, run = self._sentence, None
+        with suppress(DragomanError):  # a plan that is being edited: ``course`` tells of it
+            if asked.text and not asked.problem and (opened := self._run()):
+                run = opened if _can_translate(opened) else None
+        if run is None:
             return False
         film = dict(run.film())
         files = film | dict(run.snapshots()[-1:])

@@ -13,10 +13,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from dragoman.base.atomic import TEMPORARY
+from dragoman.base.atomic import FULL, TEMPORARY, force_to_disk
 from dragoman.stores.store import CHANGED, Content, InputChanged, Stat, Store, StoreError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _OLD = 3600.0
 """Seconds after which a temporary file belongs to nobody who is still writing it."""
@@ -75,18 +74,13 @@ class FolderStore(Store):
             try:
                 with open(temporary, "xb") as file:
                     file.writelines([content] if isinstance(content, bytes) else content)
-                    file.flush()
-                    os.fsync(file.fileno())
+                force_to_disk(temporary)
                 os.link(temporary, path)
             except FileExistsError:
                 return False
             finally:
                 temporary.unlink(missing_ok=True)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            force_to_disk(path.parent)
         except OSError as error:
             raise StoreError(self._explain(path, error)) from error
         return True
@@ -102,7 +96,7 @@ class FolderStore(Store):
 
     def _explain(self, path: Path, error: OSError) -> str:
         message = f"cannot write {path}: {error.strerror}"
-        if error.errno in _FULL:
+        if error.errno in FULL:
             free = shutil.disk_usage(self.folder).free / 1e6
             return (
                 f"{message}. The disk is full or a quota is used up ({free:,.0f} MB are free). "

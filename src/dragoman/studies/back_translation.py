@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from dragoman.base.errors import RunError
+from dragoman.base.errors import DataError, RunError
 from dragoman.base.task import Side
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
@@ -120,6 +120,9 @@ def begin_steps(
         side: look_at_text(text, getattr(recipe.languages, side), say)
         for side, text in sides.items()
     }
+    for text in sides.values():  # before hours of training
+        if next(_Texts(recipe, text, 1).after(0), None) is None:
+            raise DataError(f"every line of {text.source} is in the dev or test set too")
     hashes = {side: corpus_fingerprint(monolingual_corpus(text)) for side, text in sides.items()}
     pairs = sum(1 for corpus in recipe.data.train for _ in read_pairs(corpus))
     ratio = for_each_pair(options, summaries["target"].lines, pairs)

@@ -7,14 +7,14 @@ bootstrap over the sentences of the bin (Koehn, 2004).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import count_spaceless
-from dragoman.metrics.significance import Significance, compare_systems
+from dragoman.metrics.significance import Significance
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
@@ -22,7 +22,6 @@ from dragoman.pictures.records import Chart, Series
 _MAX_BINS = 6
 _MIN_SENTENCES = 20
 """The fewest sentences of a bin: BLEU of fewer is noise."""
-_SAMPLES = 300
 
 
 @dataclass(frozen=True)
@@ -118,36 +117,16 @@ class ByLength:
         }  # fmt: skip
 
 
-def by_length(
-    pairs: Sequence[Pair],
-    outputs: Mapping[str, Sequence[Sequence[str]]],
-    references: Sequence[Sequence[str]],
-    language: str,
-    *,
-    tokenizer: str | None = None,
-    seed: int = 12345,
-) -> ByLength:
-    """Score each bin of sentences; no bins if there are too few sentences for two.
-
-    ``outputs``: the outputs of each run of each system, as ``compare_systems`` takes them.
-    """
-    sources = [pair.source for pair in pairs]
-    unit, lengths = lengths_of(sources)
+def by_length(pairs: Sequence[Pair], score: Callable[[Sequence[int]], Significance]) -> ByLength:
+    """Score each bin of sentences; no bins if there are too few sentences for two. ``score``:
+    compares the systems on the pairs at some places."""
+    unit, lengths = lengths_of([pair.source for pair in pairs])
     bins = []
     for places in bins_of(lengths):
         inside = [lengths[place] for place in places]
-        quality = compare_systems(
-            {name: lines_at(runs, places) for name, runs in outputs.items()},
-            lines_at(references, places), language,
-            tokenizer=tokenizer, samples=_SAMPLES, seed=seed,
-        )  # fmt: skip
+        quality = score(places)
         bins.append(Bin(min(inside), max(inside), len(places), fmean(inside), quality))
     return ByLength(unit, tuple(bins))
-
-
-def lines_at(lists: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
-    """The lines at some places of each list."""
-    return [[lines[place] for place in places] for lines in lists]
 
 
 def lengths_of(sources: Sequence[str]) -> tuple[str, list[int]]:

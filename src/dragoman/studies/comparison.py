@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dragoman.base.errors import DragomanError, RunError
@@ -21,7 +22,6 @@ from dragoman.pictures.labels import visible
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.sources.file_examples import content_of
-from dragoman.studies.by_length import lines_at
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,
@@ -45,6 +45,8 @@ UNSEEN = "On the texts that none of them was trained on"
 _SIDE_BY_SIDE = 3
 _MAX_SHOWN = 240
 """The most characters of a text that are shown."""
+_SAMPLES = 300
+"""The samples of the test for some of the sentences."""
 
 PREPARED = (
     "All figures are over lower-cased, Moses-tokenised text, because one of the runs was trained "
@@ -278,10 +280,23 @@ class ComparedTranslations:
         """The comparison with another system as the baseline."""
         systems = {name: self.outputs[name], **self.outputs}
         quality = self.compared.quality
-        return compare_systems(
-            systems, self.references, self.language, quality.test, tokenizer=self.tokenizer,
-            samples=quality.samples, seed=quality.seed,
-        )  # fmt: skip
+        test, samples = quality.test, quality.samples
+        return self._compare(systems, self.references, test=test, samples=samples)
+
+    def over(self, places: Sequence[int]) -> Significance:
+        """The comparison on the sentences at some places, by the bootstrap."""
+        systems = {name: lines_at(runs, places) for name, runs in self.outputs.items()}
+        return self._compare(systems, lines_at(self.references, places), samples=_SAMPLES)
+
+    @property
+    def _compare(self) -> Callable[..., Significance]:
+        seed, tokenizer = self.compared.quality.seed, self.tokenizer
+        return partial(compare_systems, language=self.language, tokenizer=tokenizer, seed=seed)
+
+
+def lines_at(lists: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
+    """The lines at some places of each list."""
+    return [[lines[place] for place in places] for lines in lists]
 
 
 def _speakers(pairs: Sequence[Pair]) -> list[str]:

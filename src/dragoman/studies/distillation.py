@@ -75,10 +75,12 @@ def student_recipe(runs: Sequence[Run], options: DistilOptions) -> Recipe:
     """Make the recipe of a student: that of the first of its teachers, with the changes of the
     options.
 
-    Errors: ``RunError`` for runs that cannot teach, or a first one that has learned from other
-    things than files; ``RecipeError``.
+    Errors: ``RunError`` for runs that cannot teach or are given twice, or a first one that has
+    learned from other things than files; ``RecipeError``.
     """
     check_teachers(runs)
+    if len({run.folder.resolve() for run in runs}) < len(runs):
+        raise RunError("a teacher is given twice. Give each run once")
     first = runs[0]
     data = first.recipe.data
     if data.embedded is not None or data.prepared is not None:

@@ -61,17 +61,10 @@ class StudyPlan(Stored):
     """True if the runs are kept after the study."""
 
 
-class TrialPoint(Stored):
-    """A validation during a training run."""
-
-    update: _Count
-    minutes: _Number
-    value: _Number
-    """The score of the validation, which ``training.metric`` names."""
-
-
 class Record(Stored):
     """A training run that has ended, and its results."""
+
+    model_config = ConfigDict(extra="ignore")  # older records have a curve, too
 
     name: str
     changes: list[str]
@@ -87,7 +80,6 @@ class Record(Stored):
     """The number of target tokens, without padding."""
     minutes: _Number = 0.0
     """The minutes that updates and validations took."""
-    curve: list[TrialPoint] = []
     machine: str = ""
     """The name of the processor that trained."""
     chance: dict[str, _Number] = {}
@@ -341,15 +333,6 @@ def _record_of(
         updates=updates[-1]["update"] if updates else 0,
         tokens=sum(line["tokens"] for line in updates),
         minutes=round(max((line["elapsed"] for line in lines), default=0.0) / 60, 4),
-        curve=[
-            TrialPoint(
-                update=line["update"],
-                minutes=round(line["elapsed"] / 60, 4),
-                value=line["scores"][metric],
-            )
-            for line in validations
-            if line["weights"] != "average" and line["scores"].get(metric) is not None
-        ],
         chance=catalogue.runtime_of(run.task).chance(
             run.recipe, load_forms(run.recipe, folder, prepared=True), side_pairs(run.recipe, "dev")
         ),

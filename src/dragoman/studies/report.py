@@ -153,14 +153,7 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
         length,
         len(some),
         against,
-        by_length(
-            pairs,
-            translated.outputs,
-            translated.references,
-            translated.language,
-            tokenizer=translated.tokenizer,
-            seed=compared.quality.seed,
-        ),
+        by_length(pairs, translated.over),
         tuple(Sweep.open(Path(path)) for path in dict.fromkeys(t.sweep for t in trained) if path),
         tuple(machine_facts()),
     )

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -20,22 +18,20 @@ from pydantic import Field
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import FileError, RunError
 from dragoman.base.wording import plural
+from dragoman.cluster.driver import ProgressLine, in_figures
+from dragoman.console.output import progress_console
 from dragoman.runs.files import read_stored
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, STEPS
-from dragoman.search.offline import WINDOW
 from dragoman.studies.records import Stored
 from dragoman.training.interrupt import StopRequest
-from dragoman.training.progress import clock
 
 FINAL = "final"
 """The name of the recipe of the last model, without the pairs that other models write."""
 PLANS = MONOLINGUAL, TEACHERS = "plan.json", "teachers.plan.json"
 """The names of plans: of a run that learns from monolingual text, and of one that learns from
 teachers."""
-_EVERY = 10.0
-"""The seconds between two lines of progress."""
 
 
 class Translated(Stored):
@@ -91,10 +87,11 @@ def write_pairs(
     before = read_stored(record, Translated) if record.is_file() else Translated(lines=0, seconds=0)
     done = first = _complete_lines(part)
     limit = math.inf if minutes is None else 60 * minutes - before.seconds
-    began, shown = time.monotonic(), _Progress(total, done, say)
+    shown = ProgressLine(total, done, progress_console(quiet=False))
+    shown.begin()
 
     def save() -> None:
-        seconds = round(before.seconds + time.monotonic() - began, 3)
+        seconds = round(before.seconds + shown.seconds, 3)
         work = Translated(lines=done, seconds=seconds, held=held())
         write_text(record, work.model_dump_json() + "\n")
 
@@ -105,21 +102,22 @@ def write_pairs(
             for source, target in pairs_after(done):
                 file.write(f"{source}\t{target}\n")
                 done += 1
-                shown.tell(done)
-                if stop.requested or time.monotonic() - began > limit:
+                shown.fresh = done - first
+                shown.show()
+                if stop.requested or shown.seconds > limit:
                     break
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise FileError(f"cannot write {part}: {error.strerror}") from error
     save()
+    shown.clear()
     if stop.requested:
         return False
-    seconds = time.monotonic() - began
-    line = f"translated {plural(done, 'line')}, {(done - first) / max(seconds, 1e-9):,.0f} a second"
+    line = f"translated {plural(done, 'line')}, {in_figures(shown.rate)} a second"
     if held():
         line += f"; {plural(held(), 'line is', 'lines are')} also in dev or test and left out"
-    if seconds > limit:
+    if shown.seconds > limit:
         line += ". The time for this step is over, so the rest of the text is not used"
     say(line)
     part.replace(path)
@@ -139,29 +137,3 @@ def _complete_lines(path: Path) -> int:
             at += len(block)
         file.truncate(end)
     return lines
-
-
-class _Progress:
-    """Tells how many lines are translated: on a terminal in one line, elsewhere every ten
-    seconds."""
-
-    def __init__(self, total: int, done: int, say: Say) -> None:
-        self._total, self._first, self._say = total, done, say
-        self._live = sys.stderr.isatty()
-        self._began = time.monotonic()
-        self._next = self._began + (0.0 if self._live else _EVERY)
-
-    def tell(self, done: int) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + (0.5 if self._live else _EVERY)
-        line = f"{done:,} of {self._total:,} lines"
-        if (since := done - self._first) >= WINDOW:  # the first answers take longer
-            left = (now - self._began) / since * max(0, self._total - done)
-            line += f", {clock(left)} left"
-        if self._live:
-            sys.stderr.write(f"\r\033[K{line}")
-            sys.stderr.flush()
-        else:
-            self._say(line)

@@ -96,14 +96,20 @@ class System:
 
 
 def require_one_language(systems: Sequence[System]) -> None:
-    """Errors: ``RunError`` for runs of different tasks, or of different languages if the recipes
-    name them."""
+    """Errors: ``RunError`` for runs of different tasks or of sources of different kinds, or of
+    different languages if the recipes name them."""
     runs = [run for system in systems for run in system.runs]
     for run in runs[1:]:
         if run.task.name != runs[0].task.name:
             raise RunError(
                 f"{runs[0].folder} is a {runs[0].task.called} and {run.folder} a "
                 f"{run.task.called}: only runs of the same task can be compared"
+            )
+        own, other = runs[0].recipe.source, run.recipe.source
+        if own.kind != other.kind:
+            raise RunError(
+                f"{runs[0].folder} reads {own.units} and {run.folder} {other.units} "
+                "(source.kind): only runs that read the same files or texts can be compared"
             )
         if len(run.languages) != len(runs[0].languages):
             continue
@@ -113,18 +119,6 @@ def require_one_language(systems: Sequence[System]) -> None:
                     f"{runs[0].folder} is of {' → '.join(runs[0].languages)} and {run.folder} of "
                     f"{' → '.join(run.languages)}: only runs of the same languages can be compared"
                 )
-
-
-def _require_one_source(systems: Sequence[System]) -> None:
-    """Errors: ``RunError`` for runs whose sources are of different kinds."""
-    runs = [run for system in systems for run in system.runs]
-    for run in runs[1:]:
-        first, second = runs[0].recipe.source, run.recipe.source
-        if first.kind != second.kind:
-            raise RunError(
-                f"{runs[0].folder} reads {first.units} and {run.folder} {second.units} "
-                "(source.kind): only runs that read the same files or texts can be compared"
-            )
 
 
 def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> None:
@@ -186,7 +180,6 @@ def systems_at(paths: Sequence[Path]) -> list[System]:
             raise DataError(f"{path} does not exist. Give run folders or files of translations")
         name = _name(path, {system.name for system in systems})
         systems.append(System(name, tuple(runs_of(path)) if path.is_dir() else (), path))
-    _require_one_source(systems)
     return systems
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dragoman.base.errors import DataError
 from dragoman.data.checks.corpus_checks import Doubt
@@ -37,69 +36,60 @@ _KEYS = {"labels of constituents": "constituents"}
 """The JSON key of a count, where it differs from the name in the table."""
 
 
-class SideStatistics:
-    """Counts of one side of the kept pairs. Words are separated by spaces."""
+class UnitStatistics:
+    """Counts of sentences in words, or in characters."""
 
-    def __init__(self) -> None:
-        self.words = 0
-        self.characters = 0
-        self._spaceless = 0
-        self._different: tuple[set[str], set[str]] = (set(), set())
+    def __init__(self, name: str, buckets: Sequence[int]) -> None:
+        """``buckets``: the limits of the ranges of lengths in the histogram."""
+        self.name = name
+        self.total = 0
+        self.different: set[str] = set()
+        self._buckets = buckets
         # The number of sentences of 0, 1, 2, … words or characters.
-        self._lengths = np.zeros((2, _MAX_COUNTED_LENGTH + 1), np.int64)
+        self._lengths = np.zeros(_MAX_COUNTED_LENGTH + 1, np.int64)
 
-    def count(self, text: str) -> None:
-        """Add one sentence to the counts."""
-        words = text.split()
-        self.words += len(words)
-        self.characters += len(text)
-        spaceless = count_spaceless(text)
-        self._spaceless += spaceless
-        for kind, length in enumerate((len(words), len(text))):
-            self._lengths[kind, min(length, _MAX_COUNTED_LENGTH)] += 1
-        self._different[0].update(words)
-        if spaceless:
-            self._different[1].update(text)
-
-    @property
-    def by_characters(self) -> bool:
-        """True if lengths are in characters, because the script puts no spaces between words."""
-        return self._spaceless > _SPACELESS * self.characters
-
-    @property
-    def unit(self) -> str:
-        """The unit of all lengths: ``words`` or ``characters``."""
-        return "characters" if self.by_characters else "words"
-
-    @property
-    def units(self) -> int:
-        """The total number of words or characters."""
-        return self.characters if self.by_characters else self.words
-
-    @property
-    def different(self) -> int:
-        """The number of different words or characters."""
-        return len(self._different[self.by_characters])
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of sentences of 0, 1, 2, … words or characters."""
-        lengths: npt.NDArray[np.int64] = self._lengths[int(self.by_characters)]
-        return lengths
+    def count(self, length: int, different: Iterable[str]) -> None:
+        """Add a sentence of this length. ``different``: its words or characters, for the number of
+        different ones."""
+        self.total += length
+        self._lengths[min(length, _MAX_COUNTED_LENGTH)] += 1
+        self.different.update(different)
 
     @property
     def histogram(self) -> dict[str, int]:
         """The number of sentences in each range of lengths."""
-        buckets = _CHARACTER_BUCKETS if self.by_characters else _WORD_BUCKETS
         return {
-            _bucket_name(low, high): int(self.lengths[low:high].sum())
-            for low, high in itertools.pairwise(buckets)
+            _bucket_name(low, high): int(self._lengths[low:high].sum())
+            for low, high in itertools.pairwise(self._buckets)
         }
 
     def quantile(self, share: float) -> int:
         """The length that ``share`` of the sentences do not exceed."""
-        reached = self.lengths.cumsum() >= share * self.lengths.sum()
+        reached = self._lengths.cumsum() >= share * self._lengths.sum()
         return int(reached.argmax())
+
+
+class SideStatistics:
+    """Counts of one side of the kept pairs. Words are separated by spaces."""
+
+    def __init__(self) -> None:
+        self.words = UnitStatistics("words", _WORD_BUCKETS)
+        self.characters = UnitStatistics("characters", _CHARACTER_BUCKETS)
+        self._spaceless = 0
+
+    def count(self, text: str) -> None:
+        """Add one sentence to the counts."""
+        words, spaceless = text.split(), count_spaceless(text)
+        self._spaceless += spaceless
+        self.words.count(len(words), words)
+        # Characters are shown only for scripts without spaces between words.
+        self.characters.count(len(text), text if spaceless else "")
+
+    @property
+    def shown(self) -> UnitStatistics:
+        """The counts in characters if the script puts no spaces between words, else in words."""
+        by_characters = self._spaceless > _SPACELESS * self.characters.total
+        return self.characters if by_characters else self.words
 
 
 @dataclass(frozen=True)
@@ -144,17 +134,18 @@ class DataStatistics:
             "parts    " + ", ".join(f"{name} {count:,}" for name, count in self.parts.items())
         )
         for name, side in self.sides.items():
-            each = f"{side.units / kept:.1f} a sentence"
-            if not side.by_characters:
-                each += f"; {side.characters / kept:.1f} characters"
+            unit = side.shown
+            each = f"{unit.total / kept:.1f} a sentence"
+            if unit is side.words:
+                each += f"; {side.characters.total / kept:.1f} characters"
             lines += [
                 "",
-                f"{name}: {side.units:,} {side.unit} ({side.different:,} different), {each}",
+                f"{name}: {unit.total:,} {unit.name} ({len(unit.different):,} different), {each}",
                 (
-                    f"{side.unit} a sentence: half have at most {side.quantile(0.5)}, 95% at most "
-                    f"{side.quantile(0.95)}, the longest {side.quantile(1.0)}"
+                    f"{unit.name} a sentence: half have at most {unit.quantile(0.5)}, 95% at most "
+                    f"{unit.quantile(0.95)}, the longest {unit.quantile(1.0)}"
                 ),
-                *_bars(side.histogram),
+                *_bars(unit.histogram),
             ]
         if self.counts:
             lines += ["", *_list_counts(self.counted, self.counts)]
@@ -182,14 +173,14 @@ class DataStatistics:
             ),
             **{
                 name: {
-                    "words": side.words,
-                    "characters": side.characters,
-                    "unit": side.unit,
-                    "different": side.different,
+                    "words": side.words.total,
+                    "characters": side.characters.total,
+                    "unit": side.shown.name,
+                    "different": len(side.shown.different),
                     "length_quantiles": {
-                        str(q): side.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+                        str(q): side.shown.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
                     },
-                    "lengths": side.histogram,
+                    "lengths": side.shown.histogram,
                 }
                 for name, side in self.sides.items()
             },

@@ -35,6 +35,7 @@ from torch import Tensor
 from dragoman.base.atomic import creating_folder, remove_folder, sweep
 from dragoman.base.errors import RunError
 from dragoman.base.reading import MAX_JSON, hash_of_file, parse_json, read_bytes
+from dragoman.base.tensor_file import files_by_update
 from dragoman.nn.linear import Precision
 from dragoman.training.weights import load_weights, save_weights
 
@@ -269,10 +270,7 @@ class Checkpoints:
 
     def snapshots(self) -> list[tuple[int, Path]]:
         """Return the update and the file of every snapshot, oldest first."""
-        files = {
-            int(p.stem): p for p in self._snapshots.glob("*.safetensors") if p.stem.isdecimal()
-        }
-        return sorted(files.items())
+        return files_by_update(self._snapshots)
 
     def _complete(self) -> dict[tuple[int, int], Path]:
         """Return the folder of each complete checkpoint, by the number of its update and the number

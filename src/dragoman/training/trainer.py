@@ -60,8 +60,6 @@ class Outcome:
     best_value: float | None
     """The best validation score, by the metric of the settings."""
     best_update: int
-    elapsed: float
-    """The seconds that updates and validations took, over all resumptions."""
     epochs: float = math.inf
     """The number of times that each example was seen; infinite if it is not counted."""
 
@@ -340,7 +338,7 @@ class Trainer:
         state = self._state
         if reason is None:
             reason = "finished" if state.update >= self.settings.updates else "patience"
-        return Outcome(state.update, reason, state.best_value, state.best_update, state.elapsed)
+        return Outcome(state.update, reason, state.best_value, state.best_update)
 
     # ---- the state, in files and in other processes
 

@@ -44,7 +44,7 @@ def beside(root: Path) -> Path:
 def test_a_text_beside_each_recording(tmp_path: Path) -> None:
     beside(tmp_path)
     (tmp_path / "README.txt").write_text("about")
-    assert layout_of(tmp_path) == "folder"
+    assert layout_of(tmp_path)[0] == "folder"
     assert [one[:2] for one in spoken(tmp_path)] == [one[:2] for one in named()]
     (tmp_path / "9.txt").write_text("nobody says it")
     told(tmp_path, r"9\.txt has no recording of the same name")
@@ -150,7 +150,7 @@ def kaldi(root: Path) -> Path:
 
 def test_a_data_folder_of_kaldi(tmp_path: Path) -> None:
     data = kaldi(tmp_path)
-    assert layout_of(data) == "kaldi"
+    assert layout_of(data)[0] == "kaldi"
     assert spoken(data, group_key="utt2spk") == named()
     for file, more, why in (
         ("text", "u7 nobody\n", r"text, line 4: u7 has no recording in wav\.scp"),
@@ -171,7 +171,7 @@ def test_a_data_folder_of_kaldi(tmp_path: Path) -> None:
 
 def test_what_holds_no_recordings_with_texts(tmp_path: Path) -> None:
     clips(tmp_path / "a")
-    assert layout_of(tmp_path) is None
+    assert layout_of(tmp_path)[0] is None
     told(tmp_path, "has no recordings with transcripts")
     told(tmp_path / "none", "none does not exist")
 

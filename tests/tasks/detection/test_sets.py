@@ -25,10 +25,10 @@ from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionEvaluation
 from dragoman.tasks.detection.head import FoundSet, SetPredictor, SetState
-from dragoman.tasks.detection.learning import boxes_batch
-from dragoman.tasks.detection.set_loss import (
+from dragoman.tasks.detection.learning import (
     SetLoss,
     assignment,
+    boxes_batch,
     corners,
     generalised_iou,
     match_boxes,

@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,12 @@ def counting(settings: ServeSettings, **model: Any) -> ServedRun:
     engine = Engine(
         Counting(**model), NoSource(form.eos), form, SearchSettings(beam=1), settings=settings
     )
-    return ServedLanguageModel("counting", engine, settings, (16, 8), UNTRAINED)
+    evaluation = SimpleNamespace(window=16, stride=8)
+    plan = SimpleNamespace(context=16)
+    recipe = SimpleNamespace(**vars(UNTRAINED.recipe), evaluation=evaluation, plan=plan)
+    run = SimpleNamespace(**{**vars(UNTRAINED), "recipe": recipe})
+    writer: Any = SimpleNamespace(engine=engine, run=run, has_inside=True)
+    return ServedLanguageModel("counting", writer, settings)
 
 
 def test_who_leaves_is_written_for_no_longer() -> None:

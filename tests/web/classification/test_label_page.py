@@ -78,6 +78,9 @@ def draw(page: Page, *points: tuple[float, float]) -> None:
     page.wait_for_timeout(400)  # until the last of it was asked about
 
 
+DIMMED = "(all) => all.map((one) => one.style.getPropertyValue('--dim'))"
+
+
 def test_a_picture_is_chosen(opened: Open) -> None:
     with opened("#label?run=bars") as page:
         expect(page.get_by_role("tab")).to_have_text(["Use", "How it works", "Run"])
@@ -92,7 +95,7 @@ def test_a_picture_is_chosen(opened: Open) -> None:
         expect(patches).to_have_count(0)
         page.get_by_label("Where it looked").check()
         expect(patches).to_have_count(4)
-        shares = [float(one.evaluate("e => e.style.opacity")) for one in patches.all()]
+        shares = [float(one) for one in patches.evaluate_all(DIMMED)]
         assert min(shares) == 0 and max(shares) <= 0.88
         most = shares.index(0)
         expect(page.locator(".where-told")).to_contain_text(
@@ -328,7 +331,7 @@ def test_accessible_and_within_the_window(
 ) -> None:
     with opened(f"#label?run={run}", **look) as page:
         if run == "bars":
-            expect(page.locator("canvas")).to_be_visible()
+            expect(page.get_by_role("img", name=re.compile("^Draw here|^마우스"))).to_be_visible()
             accessible_and_fits(page)
         given = png() if run == "bars" else write_wav(tmp_path / "a.wav", tone(300, 0.3))
         page.locator("input[type=file]:visible, .choose input").first.set_input_files(given)

@@ -16,6 +16,8 @@ from trained_run import trained_run
 from warm_server import serving
 
 ANSWER = re.compile("v1/images/generations")
+SHOWN = "document.getAnimations().every((one) => one.playState === 'finished')"
+"""Whether all patches have appeared."""
 CAPTION = "#paint?text=a%20red%20block%20above"
 
 
@@ -34,8 +36,8 @@ def painted(page: Page, caption: str) -> dict[str, Any]:
     with page.expect_response(ANSWER) as response:
         page.get_by_label("Caption").fill(caption)
     told: dict[str, Any] = response.value.json()
-    expect(page.locator(".hidden-yet")).to_have_count(0)
-    expect(page.locator(".patches button")).to_have_count(len(told["data"][0]["written"]["codes"]))
+    page.wait_for_function(SHOWN)
+    expect(page.locator(".cells button")).to_have_count(len(told["data"][0]["written"]["codes"]))
     return told
 
 
@@ -43,9 +45,9 @@ def test_a_caption_is_painted_and_tells_where_it_looked(opened: Open) -> None:
     with opened("#paint") as page:
         told = painted(page, "a red block above")
         written = told["data"][0]["written"]
-        shown = page.locator(".whole img").get_attribute("src")
+        shown = page.locator(".framed img").get_attribute("src")
         assert shown == f"data:image/png;base64,{told['data'][0]['b64_json']}"
-        patch = page.locator(".patches button").nth(2)
+        patch = page.locator(".cells button").nth(2)
         patch.focus()
         row, column = divmod(2, written["columns"])
         expect(page.locator(".told")).to_contain_text(f"Row {row + 1}, column {column + 1}:")
@@ -57,23 +59,23 @@ def test_a_caption_is_painted_and_tells_where_it_looked(opened: Open) -> None:
         words.nth(1).click()
         expect(words.nth(1)).to_have_attribute("aria-pressed", "true")
         looked = [line[1] for line in written["attention"]]
-        dimmed = page.locator(".patches button").evaluate_all(
-            "(all) => all.map((one) => Number(one.style.getPropertyValue('--dimmed')))"
+        dimmed = page.locator(".cells button").evaluate_all(
+            "(all) => all.map((one) => Number(one.style.getPropertyValue('--dim')))"
         )
-        assert dimmed == pytest.approx([0.85 * (1 - one / max(looked)) for one in looked])
+        assert dimmed == pytest.approx([0.88 * (1 - one / max(looked)) for one in looked])
 
 
 def test_arrows_lead_from_patch_to_patch(opened: Open) -> None:
     with opened("#paint") as page:
         columns = painted(page, "a red block above")["data"][0]["written"]["columns"]
-        page.locator(".patches button").first.focus()
+        page.locator(".cells button").first.focus()
         page.keyboard.press("ArrowDown")
-        expect(page.locator(".patches button").nth(columns)).to_be_focused()
+        expect(page.locator(".cells button").nth(columns)).to_be_focused()
         page.keyboard.press("ArrowRight")
-        expect(page.locator(".patches button").nth(columns + 1)).to_be_focused()
+        expect(page.locator(".cells button").nth(columns + 1)).to_be_focused()
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("ArrowLeft")
-        expect(page.locator(".patches button").nth(columns)).to_be_focused()
+        expect(page.locator(".cells button").nth(columns)).to_be_focused()
 
 
 def test_others_are_drawn_kept_in_the_address_and_saved(opened: Open) -> None:
@@ -93,7 +95,7 @@ def test_others_are_drawn_kept_in_the_address_and_saved(opened: Open) -> None:
         kept = base64.b64encode(saved.value.path().read_bytes()).decode()
         assert kept == drawn["data"][1]["b64_json"]
         page.get_by_role("button", name="Most probable").click()
-        expect(page.locator(".whole img")).to_have_attribute(
+        expect(page.locator(".framed img")).to_have_attribute(
             "src", f"data:image/png;base64,{likeliest['data'][0]['b64_json']}"
         )
 
@@ -112,7 +114,7 @@ def test_its_tab_is_called_by_what_it_does(opened: Open) -> None:
 @in_every_look
 def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) -> None:
     with opened(CAPTION, **look) as page:
-        expect(page.locator(".patches button").first).to_be_visible()
-        expect(page.locator(".hidden-yet")).to_have_count(0)
+        expect(page.locator(".cells button").first).to_be_visible()
+        page.wait_for_function(SHOWN)
         page.locator("main details:not(.opens) > summary:visible").first.click()
         accessible_and_fits(page)

@@ -1,7 +1,7 @@
 // The API of a run that labels, typed as docs/serve.md and /docs describe it.
 
 import type { ClassifyRequest, LabelledFile, LabelledText, LabelledWord, Seen as SeenFile } from "$openapi";
-import { send, type Question } from "../files/ask_file.svelte";
+import { sent, type Question } from "../files/ask_file.svelte";
 import { call, post, type With } from "../page/api";
 import type { Panel } from "../figures/figures";
 import type { Ink } from "../drawing/coloured_words";
@@ -23,7 +23,7 @@ export async function classifyText(text: string, run: string, signal: AbortSigna
 
 export async function labelFile(asked: Question, signal: AbortSignal): Promise<LabelledSeen> {
   const fields = { run: asked.run.name, top: String(MOST_LABELS), seen: "true" };
-  return (await (await send("v1/classify", asked, fields, signal)).json()).files[0];
+  return (await (await sent("v1/classify", asked, fields, signal)).json()).files[0];
 }
 
 export type Measure = "gradient" | "attention";
@@ -49,12 +49,4 @@ const DEEPEST = 48; // percent: no deeper than text can be read on
 export function ink(value: number | null | undefined, most: number): Ink | null {
   if (value == null || !most) return null;
   return { of: value < 0 ? "doubt" : "accent", share: Math.round((Math.abs(value) / most) * DEEPEST) };
-}
-
-/** The patch that counted most, its row and column from 1. */
-export function mostOf(rollout: Seen["rollout"]): { row: number; column: number; share: number } | null {
-  if (!rollout) return null;
-  const share = Math.max(...rollout.shares);
-  const place = rollout.shares.indexOf(share);
-  return { row: Math.floor(place / rollout.columns) + 1, column: (place % rollout.columns) + 1, share };
 }

@@ -1,15 +1,17 @@
 import { AskFile } from "../files/ask_file.svelte";
-import { readTexts } from "../look/words_read";
+import { both } from "../page/texts";
 import { view } from "../page/view";
 import { labelFile } from "./classify";
-import { texts } from "./words_label";
 
 export const label = view({
   name: "label",
   task: { name: "classification", verb: "classify", korean: "분류" },
   only: ({ reads }) => reads !== "text",
-  texts,
-  look: { texts: readTexts },
+  texts: both({
+    tab: ["Label", "인식"],
+    about: ["Labels a picture or a recording: choose a file, draw, or use the camera or the microphone.",
+      "학습된 모델이 이미지나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요."],
+  }),
   load: () => import("./Label.svelte"),
   asked: new AskFile("label", labelFile),
 });

@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Classify", "분류"],
-  about: ["Labels your text, and shows which words speak for the label.",
-    "학습된 모델이 글에 레이블을 붙이고, 어느 단어가 그 레이블에 유리한지 보여 줍니다."],
   classify_text: ["Text to label", "분류할 글"],
   classify_hint: ["Type or paste a text…", "글을 입력하거나 붙여 넣으세요…"],
   classify_label: ["The label of the text", "글의 레이블"],

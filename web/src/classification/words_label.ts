@@ -4,9 +4,6 @@ import { both } from "../page/texts";
 import { texts as classify } from "./words";
 
 const own = both({
-  tab: ["Label", "인식"],
-  about: ["Labels a picture or a recording: choose a file, draw, or use the camera or the microphone.",
-    "학습된 모델이 이미지나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요."],
   label_sure_1: ["The model spreads its belief over the labels that it was trained on, also where none of them fits. A low figure says so; a high one promises nothing about files unlike those of the training.",
     "모델은 학습한 레이블에만 확률을 나누어 주며, 알맞은 레이블이 없어도 그렇게 합니다. 숫자가 낮으면 확신이 없다는 뜻이지만, 학습 데이터와 다른 파일에서는 숫자가 높아도 믿을 수 없습니다."],
   label_drop: ["Drop the file to label it", "파일을 놓으면 인식합니다"],
@@ -21,8 +18,6 @@ const own = both({
   label_seen_recording: ["The bands of the spectrum, time from left to right, low sounds at the bottom; the louder, the lighter.",
     "스펙트럼의 대역입니다. 시간은 왼쪽에서 오른쪽으로 흐르고, 낮은 소리가 아래에 있으며, 클수록 밝습니다."],
   label_where: ["Where it looked", "모델이 본 곳"],
-  label_hide_picture: ["Click a part of the picture: the model reads the picture with the mean colour there.",
-    "이미지의 한 부분을 누르세요. 모델은 그곳을 평균 색으로 채운 이미지를 읽습니다."],
   label_change: ["{label}: {before} for the whole, {now} without the hidden parts.", "{label}: 전체에서 {before}, 가린 뒤 {now}입니다."],
   label_heads: ["Where each head looked", "헤드마다 본 곳"],
   label_reading: ["How it reads the picture, step by step", "이미지를 읽는 과정"],

@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Boxes", "상자"],
-  about: ["Finds things in a picture, and draws a box around each: choose a file, or use the camera.",
-    "모델이 학습한 종류의 물체를 이미지에서 찾아, 물체마다 상자를 그립니다. 파일을 넣거나 카메라를 쓰세요."],
   detect_drop: ["Drop the picture to find what is in it", "이미지를 놓으면 무엇이 있는지 찾습니다"],
   detect_answer: ["What is in the picture", "이미지에 있는 것"],
   detect_empty: ["The picture appears here, with a box around each thing that the model finds.", "이미지가 여기에 나타나고, 모델이 찾은 물체마다 상자가 그려집니다."],

@@ -1,8 +1,7 @@
-// What a matrix looks like: its picture, one pixel a cell or fewer, and the numbers in its cells.
+// What a matrix looks like: how deep its colours are, and the numbers in its cells.
 
 import type { Format } from "../page/format";
 import type { Grid } from "./numbers";
-import type { Rgb } from "./palette.svelte";
 
 /**
  * At most so many rows and columns: each new cell is the mean of a block, so that what is finer
@@ -33,23 +32,6 @@ export function averaged(grid: Grid, rows: number, columns: number): Grid {
 export function depth(value: number, reach: number, isLeastDeep: boolean): number {
   const share = Math.min(1, Math.abs(value) / reach);
   return isLeastDeep ? 1 - share : share;
-}
-
-/** One pixel a cell: one ink above zero, another below. */
-export function picture(grid: Grid, reach: number, inks: readonly [Rgb, Rgb], isLeastDeep: boolean): HTMLCanvasElement {
-  const [plus, minus] = inks;
-  const image = new ImageData(Math.max(1, grid.columns), Math.max(1, grid.rows));
-  for (let i = 0; i < grid.values.length; i++) {
-    const value = grid.values[i] as number;
-    if (Number.isNaN(value)) continue;
-    const ink = value < 0 ? minus : plus;
-    image.data.set([...ink, 255 * depth(value, reach, isLeastDeep)], i * 4);
-  }
-  const made = document.createElement("canvas");
-  made.width = image.width;
-  made.height = image.height;
-  made.getContext("2d")?.putImageData(image, 0, 0);
-  return made;
 }
 
 /** Three digits at most. */

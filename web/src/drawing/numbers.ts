@@ -1,36 +1,18 @@
 // Numbers as the server packs them: 16-bit floats, 32-bit floats or bytes, in base64.
 
-let halves: Float32Array | null = null;
-
-/** What each of the 65,536 half-precision numbers is. */
-function table(): Float32Array {
-  if (halves) return halves;
-  halves = new Float32Array(65_536);
-  for (let bits = 0; bits < 65_536; bits++) {
-    const exponent = (bits >> 10) & 31;
-    const fraction = bits & 1023;
-    let value: number;
-    if (exponent === 31) value = fraction ? NaN : Infinity;
-    else if (exponent) value = 2 ** (exponent - 15) * (1 + fraction / 1024);
-    else value = 2 ** -14 * (fraction / 1024);
-    halves[bits] = bits & 0x8000 ? -value : value;
-  }
-  return halves;
+export function bytes(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }
 
-export function bytes(base64: string): Uint8Array<ArrayBuffer> {
-  const text = atob(base64);
-  const out = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) out[i] = text.charCodeAt(i);
-  return out;
+/** A half-precision number, of its bits. */
+function half(bits: number): number {
+  const [sign, exponent, fraction] = [bits & 0x8000 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024));
 }
 
 export function fromHalves(base64: string): Float32Array {
-  const known = table();
-  const raw = new Uint16Array(bytes(base64).buffer);
-  const out = new Float32Array(raw.length);
-  for (let i = 0; i < raw.length; i++) out[i] = known[raw[i] as number] as number;
-  return out;
+  return Float32Array.from(new Uint16Array(bytes(base64).buffer), half);
 }
 
 export function fromFloats(base64: string): Float32Array {
@@ -44,8 +26,13 @@ export interface Grid {
   values: Float32Array;
 }
 
-export function cell(grid: Grid, row: number, column: number): number {
-  return grid.values[row * grid.columns + column] ?? 0;
+export function rowOf(grid: Grid, row: number): Float32Array {
+  return grid.values.subarray(row * grid.columns, (row + 1) * grid.columns);
+}
+
+/** The greatest of some numbers; 0 where there are none. */
+export function greatest(values: Float32Array): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
 }
 
 /**

@@ -1,7 +1,8 @@
 // Two sentences that differ in one word, and the head whose attention moves with it.
 
 import type { Looking } from "../look/look";
-import { palette } from "./palette.svelte";
+import { textWidth } from "./letters";
+import { greatest, rowOf } from "./numbers";
 
 export interface Pair {
   texts: [string, string];
@@ -48,33 +49,28 @@ function surest(one: Looking, other: Looking, changed: number): Jump | null {
   let best: Jump | null = null;
   for (let layer = 0; layer < one.layers("encoder"); layer++) {
     for (let head = 0; head < one.heads("encoder"); head++) {
-      const grids = [one, other].map((looking) => looking.known("encoder", layer, head, "words"));
-      const [a, b] = grids;
+      const [a, b] = [one, other].map((looking) => looking.known({ part: "encoder", layer, head }, "words"));
       if (!a || !b || a.rows !== b.rows) continue;
       for (let row = 0; row < a.rows - 1; row++) {
-        const [mine, theirs] = [a, b].map(({ values, columns }) => [...values.subarray(row * columns, (row + 1) * columns)]) as [number[], number[]];
-        const weights: [number, number] = [Math.max(...mine), Math.max(...theirs)];
+        const [mine, theirs] = [rowOf(a, row), rowOf(b, row)];
+        const weights: [number, number] = [greatest(mine), greatest(theirs)];
         const to: [number, number] = [mine.indexOf(weights[0]), theirs.indexOf(weights[1])];
-        const isSurer = Math.min(...weights) > (best ? Math.min(...best.weights) : 0);
-        if (to[0] !== to[1] && to.every((place) => place !== row && place !== changed && place < a.rows - 1) && isSurer) best = { layer, head, row, to, weights };
+        const isSurer = Math.min(...weights) > Math.min(...(best?.weights ?? [0]));
+        const isJump = to[0] !== to[1] && to.every((place) => place !== row && place !== changed && place < a.rows - 1);
+        if (isJump && isSurer) best = { layer, head, row, to, weights };
       }
     }
   }
   return best;
 }
 
-let measure: CanvasRenderingContext2D | null = null;
-
 /** Words on one line: the middle of each, and how wide all are, in pixels. */
 export function laid(texts: readonly string[], size = 15, gap = 16): { at: number[]; width: number } {
-  measure ??= document.createElement("canvas").getContext("2d");
-  if (measure) measure.font = `600 ${size}px ${palette.colours.font}`;
   let x = 8;
   const at = texts.map((text) => {
-    const width = measure?.measureText(text).width ?? text.length * 8;
-    const middle = x + width / 2;
+    const width = textWidth(text, size, 600);
     x += width + gap;
-    return middle;
+    return x - gap - width / 2;
   });
   return { at, width: x };
 }

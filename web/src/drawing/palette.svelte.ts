@@ -2,7 +2,7 @@
 
 import { preferences } from "../page/preferences.svelte";
 
-export type Rgb = readonly [number, number, number];
+type Rgb = readonly [number, number, number];
 
 /** A colour as it is written for the light and the dark page: light-dark(#fcfbf8, #15171b). */
 function parse(value: string, isDark: boolean): Rgb {
@@ -32,15 +32,12 @@ class Palette {
     const style = getComputedStyle(document.documentElement);
     const of = (name: string): Rgb => parse(style.getPropertyValue(`--${name}`), isDark);
     return {
-      paper: of("paper"),
       raised: of("raised"),
       ink: of("ink"),
       muted: of("muted"),
-      faint: of("faint"),
-      rule: of("rule"),
       accent: of("accent"),
-      doubt: of("doubt"),
-      series: [0, 1, 2, 3, 4, 5, 6, 7].map((n) => of(`series-${n}`)) as unknown as readonly [Rgb, Rgb, Rgb, Rgb, Rgb, Rgb, Rgb, Rgb],
+      /** Above zero, and below. */
+      series: [of("series-0"), of("series-1")] as const,
       font: style.getPropertyValue("--font"),
     };
   });
@@ -50,4 +47,15 @@ export const palette = new Palette();
 
 export function css([r, g, b]: Rgb, alpha = 1): string {
   return `rgb(${r} ${g} ${b} / ${alpha})`;
+}
+
+/** The colour of each name, in turn: a name keeps its own while others come. White or black letters stand on all. */
+export class Colours {
+  readonly #known = new Map<string, number>();
+
+  of(name: string): string {
+    const number = this.#known.get(name) ?? this.#known.size;
+    this.#known.set(name, number);
+    return `var(--series-${number % 8})`;
+  }
 }

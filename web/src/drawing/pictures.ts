@@ -1,10 +1,9 @@
 // Pictures and their numbers as files: a part of the page is taken as it is seen, and a matrix or a search is drawn
 // once more, since of a large one only a part is seen.
 
-import { pathOf, type Marks, type Size } from "../look/beam_drawing";
 import { depth } from "./cells";
 import type { Curve } from "../run/curves";
-import type { Grid } from "./numbers";
+import { rowOf, type Grid } from "./numbers";
 import { css, palette } from "./palette.svelte";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -37,10 +36,7 @@ export function curvesCsv(xName: string, drawn: readonly Curve[], names: readonl
 
 /** A matrix under the names of its columns, each row behind its own. */
 export function gridCsv(grid: Grid, rows: readonly string[], columns: readonly string[]): string {
-  const lines = rows.map((name, r) => [
-    name,
-    ...Array.from(grid.values.subarray(r * grid.columns, (r + 1) * grid.columns), (value) => Number(value.toPrecision(4))),
-  ]);
+  const lines = rows.map((name, r) => [name, ...Array.from(rowOf(grid, r), (value) => Number(value.toPrecision(4)))]);
   return csv([["", ...columns], ...lines]);
 }
 
@@ -138,12 +134,8 @@ const CELL = 26;
 const LETTERS = 12;
 const LETTER = 7.2; // pixels of one, on average: enough for the room that names need
 
-/** A matrix, a square for each number, under the colours of the page: another ink below zero. `depthOf`: how
-    much colour a number has, where that is not its share of `reach`. */
-export function gridSvg(
-  grid: Grid, rows: readonly string[], columns: readonly string[], reach: number, title: string,
-  depthOf: (value: number) => number = (value) => depth(value, reach, false),
-): string {
+/** A matrix, a square for each number, under the colours of the page: another ink below zero. */
+export function gridSvg(grid: Grid, rows: readonly string[], columns: readonly string[], reach: number, title: string): string {
   const { accent, series } = palette.colours;
   const longest = (names: readonly string[]): number => Math.max(0, ...names.map((name) => name.length)) * LETTER;
   const left = Math.ceil(longest(rows)) + 14;
@@ -157,26 +149,24 @@ export function gridSvg(
   rows.forEach((name, r) => marks.push(text(name, { x: left - 6, y: top + (r + 0.5) * CELL + 4, "text-anchor": "end" })));
   grid.values.forEach((value, i) => {
     const place = { x: left + (i % grid.columns) * CELL, y: top + Math.floor(i / grid.columns) * CELL };
-    const opacity = Number((Number.isNaN(value) ? 0 : depthOf(value)).toFixed(3));
+    const opacity = Number((Number.isNaN(value) ? 0 : depth(value, reach, false)).toFixed(3));
     marks.push(shape("rect", { ...place, width: CELL - 1, height: CELL - 1, fill: css(value < 0 ? series[1] : accent), "fill-opacity": opacity }));
   });
   return saved(marks, { width, height }, title);
 }
 
-/** The tree of a search under its title. */
-export function marksSvg({ lines, letters }: Marks, size: Size, title: string): string {
-  const { colours } = palette;
-  const tree = shape("g", { transform: "translate(0 30)" });
-  for (const line of lines) {
-    const { ink: of, alpha, width: thick, isDashed } = line;
-    const dashes: Record<string, string> = isDashed ? { "stroke-dasharray": "2 3" } : {};
-    tree.append(shape("path", { d: pathOf(line), fill: "none", stroke: css(colours[of], alpha), "stroke-width": thick, ...dashes }));
-  }
-  for (const { at, text: content, size: letter, weight, ink: of } of letters) {
-    const place = { x: at[0], y: at[1], "dominant-baseline": "central" };
-    tree.append(text(content, { ...place, "font-size": letter, "font-weight": weight, fill: css(colours[of]) }));
-  }
-  return saved([tree], { width: size.width, height: size.height + 30 }, title);
+/** An element of SVG, which the page draws and a file holds. */
+export interface Mark {
+  tag: "rect" | "path" | "text";
+  has: Record<string, string | number>;
+  text?: string;
+}
+
+/** A drawing under its title. */
+export function marksSvg(marks: readonly Mark[], width: number, height: number, title: string): string {
+  const drawing = shape("g", { transform: "translate(0 30)" });
+  drawing.append(...marks.map(({ tag, has, text: content }) => (content ? text(content, has) : shape(tag, has))));
+  return saved([drawing], { width, height: height + 30 }, title);
 }
 
 export function shape(name: string, attributes: Record<string, string | number>): SVGElement {

@@ -1,9 +1,6 @@
-// The figures of the book, as the server computes them.
+// The panels of figures, as the server computes them.
 
-import type { FigureAnswer, FigureEntry, FigureRequest } from "$openapi";
 import type { ChartData } from "../run/curves";
-import { call, post } from "../page/api";
-import { fromFloats } from "../drawing/numbers";
 
 export interface PackedFloats {
   shape: number[];
@@ -56,24 +53,3 @@ export interface LinesPanel {
 }
 
 export type Panel = CellsPanel | HeadsPanel | HopsPanel | TablePanel | LinesPanel;
-
-/** OpenAPI says of panels only that they are objects. */
-export interface Figure extends Omit<FigureAnswer, "panels"> {
-  panels: Panel[];
-}
-
-export async function figureList(run: string): Promise<FigureEntry[]> {
-  return (await (await call(`v1/figures?run=${encodeURIComponent(run)}`)).json()).figures;
-}
-
-export async function figure(request: FigureRequest, signal: AbortSignal): Promise<Figure> {
-  return (await call("v1/figures", post(request, signal))).json();
-}
-
-export async function figureData(request: FigureRequest): Promise<Record<string, string>> {
-  return (await (await call("v1/figures", post({ ...request, data: true }))).json()).files;
-}
-
-export function unpacked(packed: PackedFloats): Float32Array {
-  return fromFloats(packed.data);
-}

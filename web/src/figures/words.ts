@@ -18,8 +18,6 @@ export const figures = both({
   figures_of_run: ["Looks into the run {run}.", "사용한 모델: {run}"],
   figures_by_hand: ["Make it on your machine", "이 그림을 만드는 명령"],
   figures_cannot: ["Not of this run", "이 모델로는 만들 수 없음"],
-  figures_data: ["Numbers (CSV)", "수치 (CSV)"],
-  figures_picture: ["Picture (SVG)", "이미지 파일 (SVG)"],
   figures_busy: ["Computing…", "계산하는 중…"],
   figures_previous: ["Previous", "이전"],
   figures_next: ["Next", "다음"],

@@ -1,5 +1,7 @@
 // What the panels of the figures say, in Korean: the server names them in English.
 
+import { preferences } from "../page/preferences.svelte";
+
 const WORDS: Record<string, string> = {
   "Days of one device": "장치 한 대로 환산한 학습 일수",
   published: "발표된 모델",
@@ -68,6 +70,10 @@ const WORDS: Record<string, string> = {
   "sub-layer": "하위 층",
   sum: "합",
   attention: "어텐션",
+  encoder: "인코더",
+  decoder: "디코더",
+  "cross-attention": "교차 어텐션",
+  "feed-forward": "피드포워드",
   "distance Δ": "거리 Δ",
   "length n, logarithmic": "길이 n, 로그 축",
   "sub-layer, numbered in the table": "하위 층, 표의 번호",
@@ -129,9 +135,6 @@ const WORDS: Record<string, string> = {
   "Score of each hypothesis": "가설마다의 점수",
   "Size along the stream": "잔차 스트림을 따라 잰 크기",
   "Means over all tokens of some sentences": "문장 몇 개의 모든 토큰을 평균한 값",
-  "Encoder self-attention, every layer and head": "인코더 셀프 어텐션, 모든 층과 헤드",
-  "Decoder self-attention, every layer and head": "디코더 셀프 어텐션, 모든 층과 헤드",
-  "Cross-attention, every layer and head": "교차 어텐션, 모든 층과 헤드",
   "Encoder self-attention": "인코더 셀프 어텐션",
   "Decoder self-attention": "디코더 셀프 어텐션",
   "Cross-attention": "교차 어텐션",
@@ -148,80 +151,78 @@ const WORDS: Record<string, string> = {
   "AER, the step having read the word": "AER, 단어를 읽은 단계",
 };
 
-const PARTS: Record<string, string> = {
-  encoder: "인코더",
-  decoder: "디코더",
-  attention: "셀프 어텐션",
-  "self-attention": "셀프 어텐션",
-  "cross-attention": "교차 어텐션",
-  "feed-forward": "피드포워드",
+/** The same of texts with numbers and words in them: see KINDS. */
+const TEMPLATES: Record<string, string> = {
+  "{n} words": "단어 {n}개",
+  "{part} {n}, attention": "{part} {n}층, 셀프 어텐션",
+  "{part} {n}, {kind}": "{part} {n}층, {kind}",
+  "{part} layer {n}, {kind}": "{part} {n}층 {kind}",
+  "After layer {n}": "{n}층 뒤",
+  "head {n}": "헤드 {n}",
+  "{n}: {m} tokens": "{n}번: 토큰 {m}개",
+  "layer {n}": "{n}층",
+  "slice {n}": "조각 {n}",
+  "dimension {n}": "차원 {n}",
+  "from {n}": "{n}부터",
+  "{n} dimensions": "{n}차원",
+  "{n} dimensions, lowest digit first": "{n}차원, 낮은 자리부터",
+  "Similarity within {n} words, {d} dimensions": "단어 {n}개의 유사도, {d}차원",
+  "Encoding, positions {text}, {d} dimensions": "위치 인코딩, 위치 {text}, {d}차원",
+  "Encoding, positions {text}": "위치 임베딩, 위치 {text}",
+  "Cosine with position {n}": "위치 {n}의 벡터와의 코사인",
+  "Query of “{text}”": "“{text}” 단어의 쿼리",
+  "divided by {text}": "÷ {text}",
+  "Input X, {text}": "입력 X, {text}",
+  "Q of head {n}, {text}": "헤드 {n}의 Q, {text}",
+  "Concat of {n} heads, {text}": "헤드 {n}개의 Concat, {text}",
+  "convolution ({text})": "합성곱 ({text})",
+  "restricted attention ({text})": "제한된 어텐션 ({text})",
+  "Timed on this machine, {text}": "이 컴퓨터에서 잰 시간, {text}",
+  "Operations of one layer, {text}": "층 하나의 연산, {text}",
+  "Seconds on this machine, {text}": "이 컴퓨터에서 걸린 시간(초), {text}",
+  "n at {text}": "{text}일 때 n",
+  "least at {text}": "{text}에서 최소",
+  "Hypotheses, the best at α = {text} first": "가설, α = {text}일 때의 순위",
+  "{title}, every layer and head": "{title}, 모든 층과 헤드",
+  "{title}; rows look, columns are looked at": "{title}; 행은 보는 단어, 열은 어텐션을 받은 단어",
+  "{title}; rows: words chosen, columns: words read": "{title}; 행은 고른 단어, 열은 읽은 단어",
+  "{title}; rows: words chosen, columns: the source": "{title}; 행은 고른 단어, 열은 원문",
+  "{part}, layer {l}, head {h}": "{part} {l}층 헤드 {h}",
+  "{part}, layer {l}, mean of the heads": "{part} {l}층 헤드 평균",
+  "encoder, mean of layer {l}, head {h} and layer {m}, head {k}": "인코더 {l}층 헤드 {h}, {m}층 헤드 {k}, 둘의 평균",
 };
 
-const SIDES: Record<string, string> = {
-  "rows look, columns are looked at": "행은 보는 단어, 열은 어텐션을 받은 단어",
-  "rows: words chosen, columns: words read": "행은 고른 단어, 열은 읽은 단어",
-  "rows: words chosen, columns: the source": "행은 고른 단어, 열은 원문",
+/** What may stand in braces; a letter stands for a number. What is in WORDS is said in Korean. */
+const KINDS: Record<string, string> = {
+  part: "encoder|decoder|cross-attention",
+  kind: "self-attention|cross-attention|feed-forward",
+  text: ".*",
+  title: ".+",
 };
 
-const PATTERNS: [RegExp, (...found: string[]) => string][] = [
-  [/^(\d+) words$/, (n) => `단어 ${n}개`],
-  [
-    /^(encoder|decoder) (\d+), (attention|self-attention|cross-attention|feed-forward)$/,
-    (side, n, part) => `${PARTS[side ?? ""]} ${n}층, ${PARTS[part ?? ""]}`,
-  ],
-  [
-    /^(encoder|decoder) layer (\d+), (self-attention|cross-attention|feed-forward)$/,
-    (side, n, part) => `${PARTS[side ?? ""]} ${n}층 ${PARTS[part ?? ""]}`,
-  ],
-  [/^After layer (\d+)$/, (n) => `${n}층 뒤`],
-  [/^head (\d+)$/, (n) => `헤드 ${n}`],
-  [/^(\d+): (\d+) tokens$/, (n, length) => `${n}번: 토큰 ${length}개`],
-  [/^layer (\d+)$/, (n) => `${n}층`],
-  [/^slice (\d+)$/, (n) => `조각 ${n}`],
-  [/^dimension (\d+)$/, (n) => `차원 ${n}`],
-  [/^from (\d+)$/, (n) => `${n}부터`],
-  [/^(\d+) dimensions$/, (n) => `${n}차원`],
-  [/^(\d+) dimensions, lowest digit first$/, (n) => `${n}차원, 낮은 자리부터`],
-  [/^Similarity within (\d+) words, (\d+) dimensions$/, (n, d) => `단어 ${n}개의 유사도, ${d}차원`],
-  [/^Encoding, positions (\S+), (\d+) dimensions$/, (positions, d) => `위치 인코딩, 위치 ${positions}, ${d}차원`],
-  [/^Encoding, positions (\S+)$/, (positions) => `위치 임베딩, 위치 ${positions}`],
-  [/^Cosine with position (\d+)$/, (n) => `위치 ${n}의 벡터와의 코사인`],
-  [/^Query of “(.*)”$/, (word) => `“${word}” 단어의 쿼리`],
-  [/^divided by (.*)$/, (by) => `÷ ${by}`],
-  [/^Input X, (.*)$/, (shape) => `입력 X, ${shape}`],
-  [/^Q of head (\d+), (.*)$/, (n, shape) => `헤드 ${n}의 Q, ${shape}`],
-  [/^Concat of (\d+) heads, (.*)$/, (n, shape) => `헤드 ${n}개의 Concat, ${shape}`],
-  [/^convolution \((.*)\)$/, (k) => `합성곱 (${k})`],
-  [/^restricted attention \((.*)\)$/, (r) => `제한된 어텐션 (${r})`],
-  [/^Timed on this machine, (.*)$/, (size) => `이 컴퓨터에서 잰 시간, ${size}`],
-  [/^Operations of one layer, (.*)$/, (d) => `층 하나의 연산, ${d}`],
-  [/^Seconds on this machine, (.*)$/, (d) => `이 컴퓨터에서 걸린 시간(초), ${d}`],
-  [/^n at (.*)$/, (d) => `${d}일 때 n`],
-  [/^least at (.*)$/, (q) => `${q}에서 최소`],
-  [/^Hypotheses, the best at α = (.*) first$/, (a) => `가설, α = ${a}일 때의 순위`],
-  [/^(.+); (rows look.*|rows: words chosen.*)$/, (map, sides) => `${panelKorean(map)}; ${SIDES[sides] ?? sides}`],
-  [/^(encoder|decoder|cross-attention), layer (\d+), head (\d+)$/, (part, l, h) => `${PARTS[part]} ${l}층 헤드 ${h}`],
-  [/^(encoder|decoder|cross-attention), layer (\d+), mean of the heads$/, (part, l) => `${PARTS[part]} ${l}층 헤드 평균`],
-  [
-    /^encoder, mean of layer (\d+), head (\d+) and layer (\d+), head (\d+)$/,
-    (l, h, m, k) => `인코더 ${l}층 헤드 ${h}, ${m}층 헤드 ${k}, 둘의 평균`,
-  ],
-];
+const PATTERNS = Object.entries(TEMPLATES).map(([english, korean]) => {
+  const escaped = english.replace(/[()]/g, "\\$&");
+  return [new RegExp(`^${escaped.replace(/\{(\w+)\}/g, (_, name: string) => `(?<${name}>${KINDS[name] ?? "\\d+"})`)}$`), korean] as const;
+});
 
 /** In Korean, or as it is where there is no word for it (numbers, formulas, words of a sentence). */
-export function panelKorean(text: string): string {
-  const word = Object.hasOwn(WORDS, text) ? WORDS[text] : undefined;
-  if (word !== undefined) return word;
-  for (const [pattern, told] of PATTERNS) {
-    const found = pattern.exec(text);
-    if (found) return told(...found.slice(1));
+function panelKorean(text: string): string {
+  if (Object.hasOwn(WORDS, text)) return WORDS[text] ?? text;
+  for (const [pattern, korean] of PATTERNS) {
+    const groups = pattern.exec(text)?.groups;
+    if (groups) return korean.replace(/\{(\w+)\}/g, (_, name: string) => (name === "text" ? (groups[name] ?? "") : panelKorean(groups[name] ?? "")));
   }
   return text;
 }
 
+/** What a panel says, in the language of the page. */
+export function named(text: string): string {
+  return preferences.language === "ko" ? panelKorean(text) : text;
+}
+
 /** Labels of rows or columns: words of a sentence among them stay, and so do all beside them; a
  * formula is the same in every language. */
-export function labelsKorean(labels: string[]): string[] {
-  const told = labels.map(panelKorean);
-  return told.every((label, i) => label !== labels[i] || label.includes(" = ")) ? told : labels;
+export function labelsNamed(labels: string[]): string[] {
+  const names = labels.map(named);
+  return names.every((label, i) => label !== labels[i] || label.includes(" = ")) ? names : labels;
 }

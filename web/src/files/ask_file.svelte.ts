@@ -2,7 +2,8 @@
 
 import type { RunInfo } from "$openapi";
 import { Ask } from "../page/ask.svelte";
-import { call, type ApiError } from "../page/api";
+import { send, type ApiError } from "../page/api";
+import type { Recorder } from "./recorder.svelte";
 
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
 
@@ -15,12 +16,9 @@ export interface Question {
   also: Record<string, string>;
 }
 
-/** Send a file in a form. */
-export async function send(path: string, asked: Question, fields: Record<string, string>, signal: AbortSignal): Promise<Response> {
-  const body = new FormData();
-  for (const [field, value] of Object.entries({ ...fields, ...asked.also })) body.set(field, value);
-  body.set("file", asked.file, asked.name);
-  return call(path, { method: "POST", body, signal });
+/** Ask about a file. */
+export async function sent(path: string, { file, name, also }: Question, fields: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  return send(path, file, name, { ...fields, ...also }, signal);
 }
 
 /** Who answers about a file; `onpart` takes what is known of the answer so far. */
@@ -33,6 +31,10 @@ export class AskFile<Answer, More extends string = never> extends Ask<More> {
   /** The last answer; while another is waited for, that of the file before. */
   answer = $state.raw<Answer | null>(null);
   also = $state.raw<Record<string, string>>({});
+  /** The last answer for a file of which nothing is hidden. */
+  whole = $state.raw<Answer | null>(null);
+  /** The cells of the file that a click hides from the model. */
+  readonly hidden: ReadonlySet<number> = $derived(new Set(this.also.hidden?.split(",").map(Number)));
 
   /** What comes while another is asked about: the last of a drawing is never left out. */
   #next: [Blob, string] | null = null;
@@ -47,7 +49,7 @@ export class AskFile<Answer, More extends string = never> extends Ask<More> {
 
   override setRun(run: RunInfo): void {
     if (this.run?.reads !== run.reads) {
-      this.leaveOut("reading"); // it is told of pictures alone
+      this.#set({ reading: "" }); // it is told of pictures alone
       this.clear();
     }
     super.setRun(run);
@@ -80,31 +82,34 @@ export class AskFile<Answer, More extends string = never> extends Ask<More> {
     if (this.file) this.give(this.file, this.name);
   }
 
-  /** Ask about the same file again, and for this too; "" leaves it out. */
-  askAlso(field: string, value: string): void {
-    this.#set(field, value);
+  /** Ask about the same file again, and for this too; "" leaves a field out. */
+  askAlso(fields: Record<string, string>): void {
+    this.#set(fields);
     this.again();
   }
 
-  /** From now on; what is seen stays until something is asked. */
-  leaveOut(field: string): void {
-    this.#set(field, "");
+  /** Hide a cell, or show it again. */
+  hide(cell: number): void {
+    const cells = new Set(this.hidden);
+    if (!cells.delete(cell)) cells.add(cell);
+    this.askAlso({ hidden: [...cells].join(",") });
   }
+
+  /** A recording has begun. */
+  async listen(_: Recorder): Promise<void> {}
 
   protected override failed(error: ApiError): void {
     this.#next = this.answer = null;
     super.failed(error);
   }
 
-  #set(field: string, value: string): void {
-    const { [field]: _, ...others } = this.also;
-    this.also = value ? { ...others, [field]: value } : others;
+  #set(fields: Record<string, string>): void {
+    this.also = Object.fromEntries(Object.entries({ ...this.also, ...fields }).filter(([, value]) => value));
   }
 
   /** Other files and runs have other cells: for them none is hidden. */
   #showAll(): void {
-    this.leaveOut("hidden");
-    this.leaveOut("at");
+    this.#set({ hidden: "", at: "" });
   }
 
   async #ask(file: Blob, name: string): Promise<void> {
@@ -118,6 +123,7 @@ export class AskFile<Answer, More extends string = never> extends Ask<More> {
       const answer = await this.ask({ file, name, run, also: this.also }, signal, onpart);
       if (signal.aborted) return;
       this.answer = answer;
+      if (!this.also.hidden) this.whole = answer;
       this.status = this.#next ? "waiting" : "done";
       if (this.#next) await new Promise((done) => setTimeout(done, PAUSE));
     });
@@ -126,33 +132,5 @@ export class AskFile<Answer, More extends string = never> extends Ask<More> {
     const next = this.#next;
     this.#next = null;
     if (next) void this.#ask(...next);
-  }
-}
-
-/** The cells of a file that a click hides from the model. */
-export class Hiding {
-  /** Whether cells can be clicked. */
-  isOn = $state(false);
-
-  constructor(private readonly asked: () => AskFile<unknown, string>) {}
-
-  readonly cells: ReadonlySet<number> = $derived.by(() => {
-    const told = this.asked().also["hidden"];
-    return new Set(told ? told.split(",").map(Number) : []);
-  });
-
-  hide(cell: number): void {
-    const cells = new Set(this.cells);
-    if (!cells.delete(cell)) cells.add(cell);
-    this.asked().askAlso("hidden", [...cells].join(","));
-  }
-
-  showAll(): void {
-    if (this.cells.size) this.asked().askAlso("hidden", "");
-  }
-
-  /** What is done when it was switched on or off. */
-  switched(): void {
-    if (!this.isOn) this.showAll();
   }
 }

@@ -4,7 +4,7 @@ export type Point = { x: number; y: number };
 export type Stroke = Point[];
 
 /** The width of a line, of a field of width 1; in MNIST a digit's is about an eighth of its height. */
-export const LINE = 0.075;
+const LINE = 0.075;
 /** In MNIST a digit fills 20 of 28 pixels, and its centre of mass is in the middle. */
 const BOX = 20 / 28;
 const FINER = 8; // drawn so many times finer, then made small
@@ -17,45 +17,27 @@ function canvasOf(width: number, height: number): [HTMLCanvasElement, CanvasRend
   return [canvas, paper];
 }
 
-/** Draw strokes; where a point lies, and how wide a line is, are told in pixels. */
-export function ink(paper: CanvasRenderingContext2D, strokes: Stroke[], place: (point: Point) => Point, width: number): void {
-  Object.assign(paper, { lineCap: "round", lineJoin: "round", lineWidth: width });
-  for (const stroke of strokes) {
-    paper.beginPath();
-    stroke.forEach((point, i) => {
-      const { x, y } = place(point);
-      if (i === 0) paper.moveTo(x, y);
-      paper.lineTo(x, y);
-    });
-    paper.stroke();
-    if (stroke.length === 1 && stroke[0]) dot(paper, place(stroke[0]), width);
-  }
-}
-
-/** A line without a length is not drawn. */
-function dot(paper: CanvasRenderingContext2D, { x, y }: Point, width: number): void {
-  paper.fillStyle = paper.strokeStyle;
-  paper.beginPath();
-  paper.arc(x, y, width / 2, 0, 2 * Math.PI);
-  paper.fill();
+/** Strokes as an SVG has them, in a field of width 1; what has no length is not drawn, so a dot has a little. */
+export function pathOf(strokes: Stroke[]): string {
+  return strokes.map((stroke) => `M${stroke.map(({ x, y }) => `${x} ${y}`).join("L")}l.0001 0`).join("");
 }
 
 /** White on black: how much of each pixel is ink. */
 function drawn(strokes: Stroke[], width: number, height: number, isCentred: boolean): HTMLCanvasElement {
   const side = Math.min(width, height);
   const [fine, paper] = canvasOf(width * FINER, height * FINER);
-  const unit = side * FINER;
   const all = strokes.flat();
   const [xs, ys] = [all.map(({ x }) => x), all.map(({ y }) => y)];
   const middle = { x: (Math.min(...xs) + Math.max(...xs)) / 2, y: (Math.min(...ys) + Math.max(...ys)) / 2 };
   const extent = Math.max(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys)) + LINE;
-  const scale = isCentred ? BOX / Math.max(extent, 0.2) : 1;
+  const scale = side * FINER * (isCentred ? BOX / Math.max(extent, 0.2) : 1);
   const about = isCentred ? middle : { x: 0.5, y: 0.5 };
-  Object.assign(paper, { strokeStyle: "#fff", fillStyle: "#000" });
   paper.fillRect(0, 0, fine.width, fine.height);
+  paper.setTransform(scale, 0, 0, scale, fine.width / 2 - about.x * scale, fine.height / 2 - about.y * scale);
   // A line is as wide as in MNIST, however large a person draws.
-  const line = (isCentred ? 0.085 : LINE) * unit;
-  ink(paper, strokes, ({ x, y }) => ({ x: fine.width / 2 + (x - about.x) * scale * unit, y: fine.height / 2 + (y - about.y) * scale * unit }), line);
+  const lineWidth = isCentred ? (0.085 * side * FINER) / scale : LINE;
+  Object.assign(paper, { strokeStyle: "#fff", lineCap: "round", lineJoin: "round", lineWidth });
+  paper.stroke(new Path2D(pathOf(strokes)));
   return fine;
 }
 

@@ -26,6 +26,8 @@ export const files = both({
   label_what_if: ["What if a part is hidden?", "한 부분을 가리면?"],
   label_cells: ["Parts that can be hidden", "가릴 수 있는 부분"],
   label_cell: ["Row {row}, column {column}", "{row}행 {column}열"],
+  label_hide_picture: ["Click a part of the picture: the model reads the picture with the mean colour there.",
+    "이미지의 한 부분을 누르세요. 모델은 그곳을 평균 색으로 채운 이미지를 읽습니다."],
   label_hide_sound: ["Click a part of the spectrum: the model reads the recording without that range of bands there.",
     "스펙트럼의 한 부분을 누르세요. 모델은 그 시간에 그 대역을 뺀 녹음을 읽습니다."],
   label_show_all: ["Show all again", "모두 다시 보이기"],

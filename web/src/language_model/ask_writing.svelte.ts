@@ -1,9 +1,10 @@
 // How a text begins in, how it goes on as it grows, choices kept.
 
-import type { Continuation, ContinuationsAnswer, TextWord } from "$openapi";
+import type { Continuation, ContinuationsAnswer, ContinuationsRequest, SurpriseRequest, TextWord, WriteRequest } from "$openapi";
 import type { Given, Place } from "../page/address";
+import { call, events, post } from "../page/api";
 import { Ask } from "../page/ask.svelte";
-import { continuations, joined, kept, surprise, write, type Ending, type WriteEvent } from "./write";
+import { joined, kept, type Ending, type WriteEvent } from "./write";
 
 const PAUSE = 250; // ms without a key before a text is read
 const USUAL = { temperature: 0.8, k: 0, p: 1, seed: 0, longest: 100, stop: "", likeliest: false };
@@ -31,9 +32,12 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
   /** What was gone on with last. */
   from = $state.raw<Version | null>(null);
 
-  readonly isWriting = $derived(this.status === "writing");
   /** Words that were not there when it was last gone on with begin here. */
   readonly added = $derived(this.from ? this.text.slice(this.from.text.length) : "");
+
+  override get isBusy(): boolean {
+    return this.status === "writing";
+  }
 
   override setText(text: string): void {
     this.begun = text;
@@ -67,7 +71,7 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
 
   stop(): void {
     this.cancel();
-    if (this.isWriting) this.status = "stopped";
+    if (this.isBusy) this.status = "stopped";
   }
 
   /** Go on with what stands there. */
@@ -77,12 +81,9 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
     this.status = "writing";
     this.ending = null;
     this.from = { text: this.text, words: this.words };
-    const asked = { text: this.text, run: run.name, ...this.settings };
+    const asked: WriteRequest = { text: this.text, run: run.name, ...this.settings };
     await this.go(async (signal) => {
-      for await (const event of write(asked, signal)) {
-        if (signal.aborted) return;
-        this.#take(event);
-      }
+      for await (const event of events<WriteEvent>("v1/write", asked, signal)) this.#take(event);
     });
   }
 
@@ -96,7 +97,8 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
 
   /** What else could stand in place of a word. */
   async others(word: number, signal: AbortSignal): Promise<ContinuationsAnswer> {
-    return continuations(this.text, word, this.run?.name ?? "", signal);
+    const asked: ContinuationsRequest = { text: this.text, word, run: this.run?.name ?? "" };
+    return (await call("v1/continuations", post(asked, signal))).json();
   }
 
   /** Let another word stand there, and the text go on from it. */
@@ -172,9 +174,10 @@ export class AskWriting extends Ask<"reading" | "read" | "writing" | "stopped"> 
   });
 
   async #read(signal: AbortSignal): Promise<void> {
-    const found = await surprise(this.text, this.run?.name ?? "", signal);
+    const asked: SurpriseRequest = { text: this.text, run: this.run?.name ?? "" };
+    const { texts } = await (await call("v1/surprisal", post(asked, signal))).json();
     if (signal.aborted) return;
-    this.words = found.words;
+    this.words = texts[0].words;
     this.status = "read";
   }
 

@@ -3,8 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Write", "글쓰기"],
-  about: ["Continues your text, and shows how much each word surprised the model.", "학습된 언어 모델이 글을 이어 쓰고, 단어마다 모델이 얼마나 놀랐는지(놀람도) 보여 줍니다."],
   begin_label: ["How the text begins", "글의 시작"],
   begin_hint: ["How the text begins…", "글의 시작을 입력하세요…"],
   written_label: ["The text, each word coloured by its surprise", "이어 쓴 글. 단어의 색은 놀람도"],

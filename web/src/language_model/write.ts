@@ -1,8 +1,7 @@
-// The API of a language model, typed as docs/serve.md and /docs describe it.
+// What a language model tells while it writes, and the words of its text.
 
-import type { ContinuationsAnswer, ContinuationsRequest, Surprise, SurpriseRequest, TextWord, WriteAnswer, WriteRequest } from "$openapi";
+import type { TextWord, WriteAnswer } from "$openapi";
 import type { Ink } from "../drawing/coloured_words";
-import { call, events, post } from "../page/api";
 
 export type Ending = WriteAnswer["ending"];
 
@@ -10,23 +9,6 @@ export type WriteEvent =
   | { name: "start"; data: { run: string; begin: string; given: number; context: number } }
   | { name: "text"; data: { text: string; first: number; words: TextWord[] } }
   | { name: "done"; data: { ending: Ending; written: number; seconds: number } };
-
-export function write(request: WriteRequest, signal: AbortSignal): AsyncGenerator<WriteEvent> {
-  return events("v1/write", request, signal);
-}
-
-export async function surprise(text: string, run: string, signal: AbortSignal): Promise<Surprise> {
-  return (await (await call("v1/surprisal", post({ text, run } satisfies SurpriseRequest, signal))).json()).texts[0];
-}
-
-export async function continuations(
-  text: string,
-  word: number,
-  run: string,
-  signal: AbortSignal,
-): Promise<ContinuationsAnswer> {
-  return (await call("v1/continuations", post({ text, word, run } satisfies ContinuationsRequest, signal))).json();
-}
 
 /** The words of a text, as far as they are those of another that begins like it; the rest bare. */
 export function kept(words: TextWord[], text: string): TextWord[] {

@@ -1,11 +1,14 @@
 // The lesson that is open: its numbers, the step that is read, and what a visitor guessed and chose.
 
-import type { Lesson, LessonModel, LessonSentence } from "$openapi";
+import type { Lesson, LessonModel, LessonRequest, LessonSentence } from "$openapi";
 import { untrack } from "svelte";
-import { call, post, ApiError } from "../page/api";
+import { call, post, type ApiError } from "../page/api";
+import { Ask } from "../page/ask.svelte";
 import type { Place } from "../page/address";
+import type { Grid } from "../drawing/numbers";
 import { pieceLabel } from "../look/look";
 import { preferences } from "../page/preferences.svelte";
+import type { Words } from "../page/words";
 import { texts, type LessonWords } from "./words";
 
 export const PAPER = "The animal didn't cross the street because it was too tired.";
@@ -24,15 +27,13 @@ export interface Ink {
 }
 
 /** Lessons that stand in the file that is read; null on a page that a server gives. */
-export function embedded(): Lesson[] | null {
+function embedded(): Lesson[] | null {
   const inside = document.getElementById("lessons")?.textContent;
   return inside ? (JSON.parse(inside) as Lesson[]) : null;
 }
 
-export class LessonState {
+export class LessonState extends Ask {
   lesson = $state.raw<Lesson | null>(null);
-  error = $state.raw<ApiError | null>(null);
-  isWaiting = $state(false);
   step = $state(1);
   guesses = $state<Record<number, string>>({});
   inks = $state.raw<Record<number, Ink>>({});
@@ -42,44 +43,46 @@ export class LessonState {
   /** The teacher's sheet: all answers, and nothing to try. */
   readonly isSheet = document.body.dataset.sheet !== undefined;
   #asked = "";
-  #kept = new Map<string, Lesson>();
+  /** Those that were shown, by the run and the sentence that were asked for. */
+  #known = new Map((this.file ?? []).map((lesson) => [`${lesson.model.name} ${lesson.sentence.text}`, lesson]));
+  #again = (): void => {};
 
   constructor() {
-    for (const one of this.file ?? []) this.#kept.set(one.sentence.text, one);
+    super("lesson");
     this.lesson = this.file?.[0] ?? null;
-    if (this.isSheet) this.#tellAll();
   }
 
   /** Show the lesson of a run about a sentence. */
-  async open(run: string, text: string): Promise<void> {
-    const key = this.file ? text : `${run} ${text}`;
-    if (key === this.#asked) return;
-    this.#asked = key;
-    this.error = null;
-    const known = this.#kept.get(key);
-    if (known || this.file) return this.#show(known ?? this.lesson);
-    this.isWaiting = true;
-    try {
-      const found: Lesson = await (await call("v1/lesson", post({ run, text }))).json();
-      this.#kept.set(key, found);
-      if (key === this.#asked) this.#show(found);
-    } catch (error) {
-      if (key !== this.#asked) return;
-      this.#show(null);
-      this.error = ApiError.of(error);
-      this.#asked = "";
-    }
-    this.isWaiting = false;
+  open(run: string, text: string): void {
+    const asked = `${run} ${text}`;
+    if (asked === this.#asked) return;
+    this.#asked = asked;
+    this.#again = () => void this.go((signal) => this.#show(asked, { run, text }, signal));
+    this.again();
   }
 
-  #tellAll(): void {
-    for (let step = 1; step <= STEPS; step++) this.guesses[step] = "";
+  again(): void {
+    this.#again();
   }
 
-  #show(lesson: Lesson | null): void {
-    if (lesson?.model.name !== this.lesson?.model.name) this.guesses = {};
+  async #show(asked: string, request: LessonRequest, signal: AbortSignal): Promise<void> {
+    const known = this.#known.get(asked) ?? this.file?.[0];
+    if (!known) this.status = "waiting";
+    const lesson: Lesson = known ?? (await (await call("v1/lesson", post(request, signal))).json());
+    this.#known.set(asked, lesson);
+    if (lesson.model.name !== this.lesson?.model.name) this.guesses = {};
     this.lesson = lesson;
-    this.isWaiting = false;
+    this.status = "done";
+  }
+
+  protected override failed(error: ApiError): void {
+    this.lesson = null;
+    super.failed(error);
+  }
+
+  /** Whether the answer of a step is shown. */
+  isOpen(step: number): boolean {
+    return this.isSheet || this.guesses[step] !== undefined;
   }
 
   ink(step: number, ink: Ink): void {
@@ -87,14 +90,14 @@ export class LessonState {
   }
 
   /** Show what an address holds. */
-  follow({ more }: Place): void {
+  override follow({ more }: Place): void {
     const step = Number(more.step);
     this.wanted = step >= 1 && step <= STEPS ? step : 0;
   }
 
   /** In the language of the page. */
-  get words(): LessonWords {
-    return texts[preferences.language];
+  get words(): Words & LessonWords {
+    return preferences.with(texts);
   }
 
   get more(): Record<string, string> {
@@ -108,7 +111,7 @@ export function labels(tokens: readonly string[]): string[] {
 }
 
 /** The words of a sentence, with the end symbol. */
-export function wordsOf(tokens: readonly string[], words: readonly number[]): string[] {
+function wordsOf(tokens: readonly string[], words: readonly number[]): string[] {
   const out: string[] = [];
   tokens.forEach((token, i) => {
     const word = words[i] ?? 0;
@@ -123,33 +126,33 @@ export function firstSentence(text: string): string {
   return first?.segment.trim() ?? "";
 }
 
-export const sourceWords = (one: LessonSentence): string[] => wordsOf(one.tokens, one.words);
+export const sourceWords = ({ tokens, words }: LessonSentence): string[] => wordsOf(tokens, words);
+
+export const bare = (word = ""): string => word.replace(/(?<=.)[.,;:!?]+$/u, "");
 
 /** The word of the translation that the lesson is about, without the punctuation behind it. */
-export function placeWord(one: LessonSentence): string {
-  const word = wordsOf(one.output_tokens, one.output_words)[one.output_words[one.place] ?? 0] ?? "";
-  return bare(word);
+export function placeWord(sentence: LessonSentence): string {
+  return bare(wordsOf(sentence.output_tokens, sentence.output_words)[sentence.output_words[sentence.place] ?? 0]);
 }
 
-export const bare = (word: string): string => word.replace(/(?<=.)[.,;:!?]+$/u, "");
+/** The token that begins it, as it is shown. */
+export const placeToken = ({ output_tokens, place }: LessonSentence): string => labels(output_tokens.slice(place, place + 1))[0] ?? "";
+
+/** The probability of that token. */
+export const probability = ({ probabilities, place }: LessonSentence): number => probabilities[place] ?? 0;
 
 /** The word of another translation of a sentence at the place that the lesson is about; "" if there is none. */
-export function wordThere(one: LessonSentence, output: string): string {
-  return bare(output.split(/\s+/)[one.output_words[one.place] ?? 0] ?? "");
+export function wordThere({ output_words, place }: LessonSentence, output: string): string {
+  return bare(output.split(/\s+/)[output_words[place] ?? 0]);
 }
+
+/** A value at the token that the lesson is about, and none at the others. */
+export const atPlace = ({ output_tokens, place }: LessonSentence, value: number): number[] => output_tokens.map((_, i) => (i === place ? value : 0));
 
 /** One of the sizes of a run. */
 export const size = (model: LessonModel, name: string): number => Number(model.sizes[name] ?? 0);
 
-export const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
-
-export function greatest(values: readonly number[]): number {
-  return values.reduce((best, value, i) => (value > (values[best] ?? -Infinity) ? i : best), 0);
-}
-
-export function softmax(scores: readonly number[]): number[] {
-  const most = Math.max(...scores);
-  const grown = scores.map((one) => Math.exp(one - most));
-  const all = sum(grown);
-  return grown.map((one) => one / all);
+/** Rows of a matrix as the page draws it. */
+export function gridOf(rows: readonly (readonly number[])[]): Grid {
+  return { rows: rows.length, columns: rows[0]?.length ?? 0, values: Float32Array.from(rows.flat()) };
 }

@@ -5,7 +5,6 @@ import { both } from "../page/texts";
 export const texts = both({
   titles: [["Pieces", "Positions", "Query and key", "Values", "Heads", "Add, norm, feed-forward", "The masked decoder", "Memory and cross-attention", "The next word", "How it learned this"],
     ["서브워드", "위치", "쿼리와 키", "값", "헤드", "더하기, 정규화, 피드포워드", "마스크가 있는 디코더", "인코더의 기억과 교차 어텐션", "다음 단어", "이렇게 배웠습니다"]],
-  view: ["Lesson", "수업"],
   about: ["A lesson in ten steps: how a run turns your sentence into a translation, computed from that run.",
     "열 단계로 배웁니다. 모델이 문장을 번역하는 과정을 그 모델에서 계산한 값으로 보여 줍니다."],
   show_me: ["Show me", "답 보기"],
@@ -17,8 +16,6 @@ export const texts = both({
   stage: ["The sentence and the run", "문장과 모델"],
   steps: ["Steps", "단계"],
   keys_help: ["← → lead from step to step.", "← → 키로 단계를 오갑니다."],
-  sentence: ["Sentence", "문장"],
-  source: ["Sentence", "원문"],
   translation: ["Translation", "번역문"],
   is_own: ["This run reads {language}, so the lesson is about a sentence of its own test data.",
     "이 모델이 읽는 언어는 {language}입니다. 그래서 모델의 테스트 데이터에 있는 문장을 씁니다."],
@@ -39,7 +36,6 @@ export const texts = both({
   of: ["{part} of {whole}", "{whole}번 중 {part}번"],
   head: ["Head", "헤드"],
   head_of: ["head {head} of layer {layer}", "{layer}층 {head}번 헤드"],
-  a_word: ["Words", "단어"],
   merges: ["Merges", "병합"],
   pieces_ask: ["How many pieces does “{word}” become?", "“{word}” 단어는 서브워드 몇 개가 되나요?"],
   pieces_answer: [(count: string, all: string, ids: string, isOne: boolean) =>
@@ -78,7 +74,6 @@ export const texts = both({
       `“${best}” 단어가 ${share}입니다.${guess && !isRight ? ` “${guess}” 단어는 ${guessed}입니다.` : ""} 해시 테이블은 항목 하나만 꺼내지만, 어텐션은 모든 항목을 가중치대로 섞습니다.`],
   query: ["q of “{word}”", "“{word}” 쿼리 q"],
   key: ["k of “{word}”", "“{word}” 키 k"],
-  product: ["q × k", "q × k"],
   weights: ["Scores and weights", "점수와 가중치"],
   pull: ["Pull the score of “{word}”", "“{word}” 점수 당기기"],
   scaled: ["divide by √d_k", "√d_k로 나누기"],

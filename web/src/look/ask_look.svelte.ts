@@ -1,20 +1,21 @@
 // What is looked at, and how: the state behind the tab Look.
 
-import type { Choice, Head, WordAnswer } from "$openapi";
+import type { CellAnswer, Choice, Head, WordAnswer } from "$openapi";
 import { ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
+import { Latest } from "../page/latest.svelte";
 import { preferences } from "../page/preferences.svelte";
-import { look, Looking, MOST_PIECES, type Part, type Side, type Spot, type Units } from "./look";
+import { isSame, look, Looking, MOST_PIECES, spelled, type At, type HeadsAnswer, type Part, type Side, type Spot, type Units } from "./look";
 import { clearest, surest, widest } from "./look_choice";
-import { OpenedState } from "./opened.svelte";
 import type { LookPlace } from "./look_place";
-import type { Grid } from "../drawing/numbers";
+import { rowOf, type Grid } from "../drawing/numbers";
 
 const PAUSE = 350; // ms without a key before a request goes out
 const LONG_PAUSE = 900;
 const LONG = 600; // characters
 const RESTED = 70; // ms on a word before more is asked for
+const AT_ONCE = 4000; // so little work that heads are measured without being asked for
 
 /** Where the word in focus looked, or who looked at it. */
 export interface Ink {
@@ -25,6 +26,17 @@ export interface Ink {
   begin: number;
   /** True if it is the focus that was looked at. */
   reverse: boolean;
+}
+
+/** A cell of the map that is opened. */
+export interface Cell extends At {
+  /** Units that look and that are looked at. */
+  row: number;
+  column: number;
+  /** What they are called: the pieces, where they are pieces of words. */
+  names: [string, string];
+  /** What had been read when the row's word was chosen; empty where a row reads itself. */
+  read: string;
 }
 
 export class AskLook extends Ask {
@@ -42,15 +54,12 @@ export class AskLook extends Ask {
   now = $state.raw<Looking | null>(null);
 
   units = $state<Units>("words");
-  part = $state<Part>("cross");
-  layer = $state(0);
-  /** null: the mean of the layer's heads. */
-  head = $state<number | null>(null);
+  /** Which map is shown. */
+  at = $state.raw<At>({ part: "cross", layer: 0, head: null });
   selected = $state.raw<Spot | null>(null);
   /** Whether the word in focus was chosen by the page, and by nobody else yet. */
   isOffered = false;
   hovered = $state.raw<Spot | null>(null);
-  told = $state.raw<WordAnswer | null>(null);
 
   off = $state.raw<Head[]>([]);
   /** Source words, not pieces. */
@@ -58,23 +67,31 @@ export class AskLook extends Ask {
   /** The tokens that the translation must begin with. */
   forced = $state.raw<number[]>([]);
 
-  /** A cell that is opened, and what each head is good for. */
-  readonly opened = new OpenedState();
-
-  /** Counts grids that arrived: what draws them reads it. */
-  #arrived = $state(0);
-  #grid: AbortController | null = null;
-  #word: AbortController | null = null;
+  cell = $state.raw<Cell | null>(null);
+  /** What the server tells of the selected word, of the cell, and of what each head is good for. */
+  readonly told = new Latest<WordAnswer>();
+  readonly computed = new Latest<CellAnswer>();
+  readonly importance = new Latest<HeadsAnswer>();
+  /** The weights that are shown, where they did not come with the answer. */
+  readonly #weights = new Latest<true>();
   #rest: ReturnType<typeof setTimeout> | undefined;
   /** What an address asked for and the next answer must not choose by itself. */
   #asked: LookPlace | null = null;
 
   /** Whether the run reads a text; else it is what it writes that is looked into. */
   readonly reads = $derived(!preferences.viewOf(this.run)?.look?.isWriting);
+  /** The language of what is typed. */
+  readonly language = $derived((this.reads ? this.run?.source : this.run?.target) ?? "");
   readonly focus = $derived(this.hovered ?? this.selected);
   readonly isChanged = $derived(
     this.off.length > 0 || this.hidden.length > 0 || this.forced.length > 0,
   );
+
+  /** Also where only a part of what is shown did not come. */
+  override get failure(): ApiError | null {
+    const errors = [super.failure, this.told.error, this.computed.error, this.#weights.error];
+    return errors.find((error) => error && error.status !== 403) ?? null;
+  }
 
   override setText(text: string): void {
     if (text === this.text) return;
@@ -88,6 +105,11 @@ export class AskLook extends Ask {
     this.#restart();
     this.now = null;
   }
+
+  /** What was forced, as the last answer that has it wrote it. */
+  readonly beginning = $derived(
+    this.forced.length ? spelled(this.now?.answer.best.tokens.slice(0, this.forced.length).map(({ piece }) => piece) ?? []) : "",
+  );
 
   /** The sentences of the text, as far as they are known. */
   readonly sentences = $derived(this.base?.answer.sentences ?? []);
@@ -107,7 +129,7 @@ export class AskLook extends Ask {
     this.sentence = place.sentence;
     this.beam = place.beam;
     this.units = place.units ?? "words";
-    if (place.at) [this.part, this.layer, this.head] = [place.at.part, place.at.layer, place.at.head];
+    if (place.at) this.at = place.at;
     this.selected = place.word ?? null;
     this.off = place.off;
     this.hidden = place.hidden;
@@ -124,7 +146,7 @@ export class AskLook extends Ask {
     sentence: this.sentence,
     beam: this.beam,
     units: this.now ? this.units : null,
-    at: this.now ? { part: this.part, layer: this.layer, head: this.head } : null,
+    at: this.now ? this.at : null,
     word: this.selected ?? (this.now ? null : undefined),
     off: this.off,
     hidden: this.hidden,
@@ -138,22 +160,21 @@ export class AskLook extends Ask {
   }
 
   again(): void {
+    this.close();
     this.#soon(0);
   }
 
   /** Choose what is shown. */
-  show(part: Part, layer: number, head: number | null): void {
-    this.opened.close();
-    this.part = part;
-    this.layer = layer;
-    this.head = head;
+  show(at: At): void {
+    this.close();
+    this.at = at;
     this.#want();
   }
 
   setPart(part: Part): void {
-    if (part === this.part) return;
+    if (part === this.at.part) return;
     const layers = this.now?.layers(part) ?? 1;
-    this.show(part, Math.min(this.layer, layers - 1), this.head);
+    this.show({ part, layer: Math.min(this.at.layer, layers - 1), head: this.at.head });
   }
 
   /** Show the first of the parts that the model has; the same as before if it has none of them. */
@@ -169,7 +190,7 @@ export class AskLook extends Ask {
     const first = selected && now?.units(selected.side, this.units)[selected.unit]?.first;
     this.units = units;
     this.hovered = null;
-    this.opened.close();
+    this.close();
     if (!selected || !now || first === null || first === undefined) return this.select(null);
     const found = now.units(selected.side, units).findIndex((one) => first < one.first + one.count);
     this.select(found < 0 ? null : { side: selected.side, unit: found });
@@ -178,26 +199,50 @@ export class AskLook extends Ask {
   select(spot: Spot | null): void {
     this.isOffered = false;
     this.selected = spot;
-    this.told = null;
+    this.told.forget();
     clearTimeout(this.#rest);
-    this.#word?.abort();
     if (!spot) return;
-    if (spot.side === "target" && this.part === "encoder") this.#turnTo("cross", "decoder");
-    if (spot.side === "source" && this.part === "decoder") this.#turnTo("encoder", "cross");
-    this.#rest = setTimeout(() => void this.#ask(spot), RESTED);
+    if (spot.side === "target" && this.at.part === "encoder") this.#turnTo("cross", "decoder");
+    if (spot.side === "source" && this.at.part === "decoder") this.#turnTo("encoder", "cross");
+    this.#rest = setTimeout(() => this.#ask(spot), RESTED);
   }
 
   /** Open a cell of the map that is shown, and keep the word that looks in focus. */
   openCell(row: number, column: number): void {
-    if (!this.now) return;
-    this.select({ side: this.part === "encoder" ? "source" : "target", unit: row });
-    void this.opened.open(this.now, this.part, this.layer, this.head, this.units, row, column);
+    const { now, at, units } = this;
+    if (!now) return;
+    this.select({ side: at.part === "encoder" ? "source" : "target", unit: row });
+    this.close();
+    const { rows, columns } = now.axes(at.part, units);
+    const [looks, seen] = [rows[row], columns[column]];
+    if (!looks || !seen) return;
+    const { part, layer, head } = at;
+    if (head === null || !now.answer.model.key_width) {
+      this.cell = { ...at, row, column, names: [looks.text, seen.text], read: "" };
+      return;
+    }
+    const [r, c] = now.pair(at, looks, seen);
+    const pieces = now.axes(part, "pieces");
+    const [piece, other] = [pieces.rows[r] ?? looks, pieces.columns[c] ?? seen];
+    const read = part === "encoder" ? "" : (now.axes("decoder", "pieces").columns[r]?.text ?? "");
+    this.cell = { ...at, row, column, names: [piece.text, other.text], read };
+    void this.computed.ask((signal) => now.cell({ part, layer, head }, r, c, signal));
+  }
+
+  /** Close the cell. */
+  close(): void {
+    this.cell = null;
+    this.computed.forget();
+  }
+
+  /** Ask what each head is good for. */
+  measure(): void {
+    const { now } = this;
+    if (now) void this.importance.ask((signal) => now.importance(signal));
   }
 
   toggleHead(head: Head): void {
-    const same = (other: Head): boolean =>
-      other.part === head.part && other.layer === head.layer && other.head === head.head;
-    this.off = this.off.some(same) ? this.off.filter((one) => !same(one)) : [...this.off, head];
+    this.off = this.isOff(head) ? this.off.filter((other) => !isSame(other, head)) : [...this.off, head];
     this.#soon(0);
   }
 
@@ -205,8 +250,7 @@ export class AskLook extends Ask {
   doAs(other: AskLook): void {
     if (this.beam !== other.beam) this.setBeam(other.beam);
     this.setUnits(other.units);
-    const isSame = this.part === other.part && this.layer === other.layer && this.head === other.head;
-    if (!isSame) this.show(other.part, other.layer, other.head);
+    if (!isSame(this.at, other.at)) this.show(other.at);
     if (JSON.stringify(this.off) !== JSON.stringify(other.off)) {
       this.off = other.off;
       this.#soon(0);
@@ -222,27 +266,27 @@ export class AskLook extends Ask {
   }
 
   /** What a head is called, or with null the mean of a layer's heads. */
-  name(part: Part, layer: number, head: number | null): string {
+  name({ part, layer, head }: At): string {
     const words = preferences.wordsOf(this.run);
     const which = head === null ? words.head_mean : words.head_n(preferences.number(head + 1));
     return words.head_name(words[`part_${part}`], preferences.number(layer + 1), which);
   }
 
-  isOff(part: Part, layer: number, head: number | null): boolean {
-    return this.off.some((one) => one.part === part && one.layer === layer && one.head === head);
+  isOff(at: At): boolean {
+    return this.off.some((head) => isSame(head, at));
   }
 
   /** Whether what is chosen does nothing: a head that is off, or a layer without any that is on. */
   readonly isSilent = $derived.by((): boolean => {
-    const { part, layer, head } = this;
-    if (head !== null) return this.isOff(part, layer, head);
+    const { part, layer, head } = this.at;
+    if (head !== null) return this.isOff(this.at);
     const count = this.now?.heads(part) ?? 0;
-    return count > 0 && this.off.filter((one) => one.part === part && one.layer === layer).length === count;
+    return count > 0 && this.off.filter((other) => other.part === part && other.layer === layer).length === count;
   });
 
   toggleHidden(word: number): void {
     this.hidden = this.hidden.includes(word)
-      ? this.hidden.filter((one) => one !== word)
+      ? this.hidden.filter((other) => other !== word)
       : [...this.hidden, word];
     this.#soon(0);
   }
@@ -260,56 +304,47 @@ export class AskLook extends Ask {
   }
 
   restore(): void {
-    this.off = [];
-    this.hidden = [];
-    this.forced = [];
+    this.#unchange();
     this.#soon(0);
   }
 
-  /** What is shown now, if it has arrived. */
-  readonly grid: Grid | null = $derived(this.at(this.part, this.layer, this.head));
+  #unchange(): void {
+    this.off = [];
+    this.hidden = [];
+    this.forced = [];
+  }
 
-  /** One head in words or pieces, if it is at hand. */
-  at(part: Part, layer: number, head: number | null): Grid | null {
-    void this.#arrived;
-    return this.now?.known(part, layer, head, this.units) ?? null;
+  /** What is shown now, if it has arrived. */
+  readonly grid: Grid | null = $derived(this.#known(this.at));
+
+  #known(at: At): Grid | null {
+    void this.#weights.answer; // what arrived since
+    return this.now?.known(at, this.units) ?? null;
   }
 
   /** Where the focus looked, in what is chosen. */
   readonly ink: Ink | null = $derived.by(() => {
-    const focus = this.focus;
-    if (!focus || !this.now) return null;
-    let part = this.part;
-    if (part === "encoder" && focus.side === "target") part = "cross";
-    if (part === "decoder" && focus.side === "source") part = "cross";
-    if (!this.now.layers(part)) return null;
-    const isShown = part === this.part;
-    if (isShown && this.isSilent) return null;
-    const layer = isShown ? this.layer : this.now.layers(part) - 1;
-    const grid = this.at(part, layer, isShown ? this.head : null);
+    const { focus, now, at } = this;
+    if (!focus || !now) return null;
+    const isElsewhere = at.part === (focus.side === "target" ? "encoder" : "decoder");
+    const part = isElsewhere ? "cross" : at.part;
+    if (!now.layers(part) || (!isElsewhere && this.isSilent)) return null;
+    const grid = this.#known(isElsewhere ? { part, layer: now.layers(part) - 1, head: null } : at);
     if (!grid) return null;
     if (part === "cross" && focus.side === "source") {
-      const weights = new Float32Array(grid.rows);
-      for (let r = 0; r < grid.rows; r++) {
-        weights[r] = grid.values[r * grid.columns + focus.unit] ?? 0;
-      }
+      const weights = Float32Array.from({ length: grid.rows }, (_, r) => grid.values[r * grid.columns + focus.unit] ?? 0);
       return { part, side: "target", weights, begin: 0, reverse: true };
     }
-    const start = focus.unit * grid.columns;
-    const row = grid.values.subarray(start, start + grid.columns);
-    if (part === "decoder") {
-      return { part, side: "target", weights: row.subarray(1), begin: row[0] ?? 0, reverse: false };
-    }
-    return { part, side: "source", weights: row, begin: 0, reverse: false };
+    const row = rowOf(grid, focus.unit);
+    if (part !== "decoder") return { part, side: "source", weights: row, begin: 0, reverse: false };
+    return { part, side: "target", weights: row.subarray(1), begin: row[0] ?? 0, reverse: false };
   });
 
   /** Nothing that was chosen or changed holds of another text. */
   #restart(): void {
-    this.off = [];
-    this.hidden = [];
-    this.forced = [];
+    this.#unchange();
     this.selected = this.hovered = null;
-    this.told = null;
+    this.told.forget();
     this.base = null;
     this.#asked = null;
   }
@@ -363,26 +398,23 @@ export class AskLook extends Ask {
   }
 
   #take(base: Looking, now: Looking, isNew: boolean): void {
-    if (now !== this.now) this.opened.forget(now);
+    const isOther = now !== this.now;
     this.base = base;
     this.now = now;
     this.hovered = null;
     const asked = this.#asked;
     this.#asked = null;
-    const answer = base.answer;
-    const [tokens, of] = this.reads
-      ? [answer.source_tokens, answer.source_words]
-      : [answer.target_tokens, answer.target_words];
+    if (isOther) {
+      this.close();
+      this.importance.forget();
+      if (now.parts.length && now.work <= AT_ONCE) this.measure();
+    }
+    const side = this.reads ? "source" : "target";
+    const [tokens, of] = [base.answer[`${side}_tokens`], base.answer[`${side}_words`]];
     // A language without spaces has one word in a sentence: its pieces say more.
     const usual: Units = tokens.length > 6 * ((of.at(-1) ?? 0) + 1) ? "pieces" : "words";
     if (isNew) this.units = asked?.units ?? usual;
-    if (!now.layers(this.part)) this.part = now.layers("cross") ? "cross" : (now.parts[0] ?? this.part);
-    const layers = now.layers(this.part);
-    if ((isNew && !asked?.at) || this.layer >= layers) {
-      this.layer = clearest(now, this.part);
-      this.head = surest(now, this.part, this.layer);
-    }
-    if (this.head !== null && this.head >= now.heads(this.part)) this.head = null;
+    this.at = this.#within(now, isNew && !asked?.at);
     const place = this.selected;
     if (place && place.unit >= now.units(place.side, this.units).length) this.selected = null;
     this.status = "done";
@@ -393,33 +425,28 @@ export class AskLook extends Ask {
     this.isOffered = isFree || isOffered;
   }
 
+  /** What is shown, as far as a look has it; where nobody chose it, the head that looks most surely. */
+  #within(now: Looking, isFree: boolean): At {
+    let { part, layer, head } = this.at;
+    if (!now.layers(part)) part = now.layers("cross") ? "cross" : (now.parts[0] ?? part);
+    if (isFree || layer >= now.layers(part)) {
+      layer = clearest(now, part);
+      head = surest(now, part, layer);
+    }
+    return { part, layer, head: head !== null && head >= now.heads(part) ? null : head };
+  }
+
   /** Get what is to be shown, if it is not here. */
   #want(): void {
-    const now = this.now;
-    this.#grid?.abort();
-    if (!now?.layers(this.part) || now.known(this.part, this.layer, this.head, "pieces")) return;
-    const request = (this.#grid = new AbortController());
-    now
-      .grid(this.part, this.layer, this.head, request.signal)
-      .then(() => this.#arrived++)
-      .catch((error: unknown) => this.#lacks(error, request));
+    const { now, at } = this;
+    this.#weights.forget();
+    if (!now?.layers(at.part) || now.known(at, "pieces")) return;
+    void this.#weights.ask((signal) => now.grid(at, signal).then(() => true));
   }
 
-  async #ask(spot: Spot): Promise<void> {
-    const unit = this.now?.units(spot.side, this.units)[spot.unit];
-    if (!this.now || !unit || unit.count > MOST_PIECES) return;
-    const request = (this.#word = new AbortController());
-    try {
-      const told = await this.now.word(spot.side, unit, request.signal);
-      if (!request.signal.aborted) this.told = told;
-    } catch (error) {
-      this.#lacks(error, request);
-    }
-  }
-
-  /** Only a part of what is shown did not come. */
-  #lacks(error: unknown, request: AbortController): void {
-    if (request.signal.aborted) return;
-    this.error = ApiError.of(error);
+  #ask(spot: Spot): void {
+    const { now } = this;
+    const unit = now?.units(spot.side, this.units)[spot.unit];
+    if (now && unit && unit.count <= MOST_PIECES) void this.told.ask((signal) => now.word(spot.side, unit, signal));
   }
 }

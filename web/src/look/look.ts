@@ -44,6 +44,17 @@ export interface LookAnswer extends Omit<With<AnswerOfLook, "choices">, "maps" |
   steps: { place: number; candidates: Candidate[] }[];
 }
 
+/** A head; null: the mean of its layer's heads. */
+export interface At {
+  part: Part;
+  layer: number;
+  head: number | null;
+}
+
+export function isSame(one: At, other: At): boolean {
+  return one.part === other.part && one.layer === other.layer && one.head === other.head;
+}
+
 /** A word or a piece that is pointed at. */
 export interface Spot {
   side: Side;
@@ -89,10 +100,7 @@ export class Looking {
       if (packed) this.#whole.set(part, { shape: packed.shape, values: fromHalves(packed.data) });
     }
     this.isWhole = this.#whole.size === parts.length;
-    const map = (part: Part) => ({
-      shape: answer.maps[part].shape,
-      values: bytes(answer.maps[part].data),
-    });
+    const map = (part: Part) => ({ shape: answer.maps[part].shape, values: bytes(answer.maps[part].data) });
     this.maps = { encoder: map("encoder"), cross: map("cross"), decoder: map("decoder") };
   }
 
@@ -117,14 +125,12 @@ export class Looking {
 
   units(side: Side, units: Units): Unit[] {
     const key = `${side} ${units}`;
-    let found = this.#units.get(key);
-    if (!found) {
-      const tokens = side === "source" ? this.answer.source_tokens : this.answer.target_tokens;
-      const words = side === "source" ? this.answer.source_words : this.answer.target_words;
-      found = units === "words" ? wordsOf(tokens, words) : piecesOf(tokens);
-      this.#units.set(key, found);
-    }
-    return found;
+    const kept = this.#units.get(key);
+    if (kept) return kept;
+    const tokens = this.answer[`${side}_tokens`];
+    const made = units === "words" ? wordsOf(tokens, this.answer[`${side}_words`]) : piecesOf(tokens);
+    this.#units.set(key, made);
+    return made;
   }
 
   /** The piece that was chosen for a word of the output: its first, but not a space by itself. */
@@ -143,58 +149,46 @@ export class Looking {
     return { rows: target, columns: [begin, ...target.slice(0, -1)] };
   }
 
-  /** One head, or with null the mean of a layer's heads that are on, if it is known already. */
-  known(part: Part, layer: number, head: number | null, units: Units): Grid | null {
-    const key = `${part} ${layer} ${head} ${units}`;
-    const found = this.#grids.get(key);
-    if (found) return found;
-    const pieces = units === "pieces" ? this.#cut(part, layer, head) : this.known(part, layer, head, "pieces");
+  /** The weights of a head, or the mean of a layer's heads that are on, if they are known already. */
+  known(at: At, units: Units): Grid | null {
+    const key = `${at.part} ${at.layer} ${at.head} ${units}`;
+    const kept = this.#grids.get(key);
+    if (kept) return kept;
+    const pieces = units === "pieces" ? this.#cut(at) : this.known(at, "pieces");
     if (!pieces) return null;
-    const grid = units === "pieces" ? pieces : this.#join(part, pieces);
+    const grid = units === "pieces" ? pieces : this.#join(at.part, pieces);
     this.#keep(key, grid);
     return grid;
   }
 
-  async grid(part: Part, layer: number, head: number | null, signal: AbortSignal): Promise<void> {
-    if (this.known(part, layer, head, "pieces")) return;
-    const wanted = { part, layer, ...(head === null ? { mean: true } : { head }) };
-    const body = { ...this.request, ...wanted };
-    const packed: Weights = await (await call("v1/look/attention", post(body, signal))).json();
+  async grid({ part, layer, head }: At, signal: AbortSignal): Promise<void> {
+    const which = { part, layer, ...(head === null ? { mean: true } : { head }) };
+    const packed: Weights = await this.#ask("v1/look/attention", which, signal);
     const [, , rows, columns] = packed.shape;
     this.#keep(`${part} ${layer} ${head} pieces`, { rows, columns, values: fromHalves(packed.data) });
   }
 
-  async word(side: Side, unit: Unit, signal: AbortSignal): Promise<WordAnswer> {
-    const body = { ...this.request, side, first: unit.first, count: unit.count };
-    return (await call("v1/look/word", post(body, signal))).json();
+  /** Ask for more of what was computed. */
+  async #ask<Answer>(path: string, more: object, signal: AbortSignal): Promise<Answer> {
+    return (await call(path, post({ ...this.request, ...more }, signal))).json();
   }
 
-  /** Whether a head was switched off when this was computed. */
-  isOff(part: Part, layer: number, head: number): boolean {
-    return this.request.heads_off.some(
-      (one) => one.part === part && one.layer === layer && one.head === head,
-    );
+  word(side: Side, { first, count }: Unit, signal: AbortSignal): Promise<WordAnswer> {
+    return this.#ask("v1/look/word", { side, first, count }, signal);
   }
 
-  /** The heads of a layer that were at work. */
+  cell(at: Head, row: number, column: number, signal: AbortSignal): Promise<CellAnswer> {
+    return this.#ask("v1/look/cell", { ...at, row, column }, signal);
+  }
+
+  importance(signal: AbortSignal): Promise<HeadsAnswer> {
+    return this.#ask("v1/look/heads", {}, signal);
+  }
+
+  /** The heads of a layer that were at work when this was computed. */
   on(part: Part, layer: number): number[] {
-    return [...Array(this.heads(part)).keys()].filter((head) => !this.isOff(part, layer, head));
-  }
-
-  /** What was read when a unit of the translation was chosen: the unit before it. */
-  readBefore(unit: Unit, units: Units): string {
-    if (unit.first === 0) return "<s>";
-    const before = this.units("target", units).find((one) => one.first + one.count === unit.first);
-    return before?.text ?? "<s>";
-  }
-
-  async cell(part: Part, layer: number, head: number, row: number, column: number, signal: AbortSignal): Promise<CellAnswer> {
-    const body = { ...this.request, part, layer, head, row, column };
-    return (await call("v1/look/cell", post(body, signal))).json();
-  }
-
-  async importance(signal: AbortSignal): Promise<HeadsAnswer> {
-    return (await call("v1/look/heads", post(this.request, signal))).json();
+    const { heads_off: off } = this.request;
+    return [...Array(this.heads(part)).keys()].filter((head) => !off.some((other) => isSame(other, { part, layer, head })));
   }
 
   /** All heads times all tokens: how much work it is to switch off one after the other. */
@@ -204,9 +198,9 @@ export class Looking {
   }
 
   /** The pieces of a cell of words: of all pairs the one with the greatest weight. */
-  pair(part: Part, layer: number, head: number, row: Unit, column: Unit): [number, number] {
-    const grid = this.known(part, layer, head, "pieces");
-    const first = part === "decoder" ? column.first + 1 : column.first;
+  pair(at: At, row: Unit, column: Unit): [number, number] {
+    const grid = this.known(at, "pieces");
+    const first = at.part === "decoder" ? column.first + 1 : column.first;
     let best: [number, number] = [row.first, first];
     let most = -1;
     for (let r = row.first; r < row.first + row.count; r++) {
@@ -218,24 +212,17 @@ export class Looking {
     return best;
   }
 
-  /** A grid of all weights of one head in a part that is whole. */
-  #cut(part: Part, layer: number, head: number | null): Grid | null {
+  /** The weights of a head, or the mean of those that are on, of a part that is whole. */
+  #cut({ part, layer, head }: At): Grid | null {
     const whole = this.#whole.get(part);
     if (!whole) return null;
-    const [, heads, rows, columns] = whole.shape;
+    const [, count, rows, columns] = whole.shape;
     const size = rows * columns;
-    const from = (h: number): number => (layer * heads + h) * size;
-    if (head !== null) {
-      return { rows, columns, values: whole.values.subarray(from(head), from(head) + size) };
-    }
+    const of = (h: number): Float32Array => whole.values.subarray((layer * count + h) * size, (layer * count + h + 1) * size);
+    if (head !== null) return { rows, columns, values: of(head) };
     const values = new Float32Array(size);
     const on = this.on(part, layer);
-    for (const h of on) {
-      const start = from(h);
-      for (let i = 0; i < size; i++) {
-        values[i] = (values[i] as number) + (whole.values[start + i] as number) / on.length;
-      }
-    }
+    for (const h of on) of(h).forEach((weight, i) => (values[i] = (values[i] as number) + weight / on.length));
     return { rows, columns, values };
   }
 
@@ -309,17 +296,4 @@ export function pieceLabel(piece: string, place: number): string {
 
 function piecesOf(tokens: string[]): Unit[] {
   return tokens.map((piece, first) => ({ text: pieceLabel(piece, first), first, count: 1 }));
-}
-
-/** The rows of one head in what is told of a word: the mean over its pieces, (columns,). */
-export function rowOf(packed: Weights, values: Float32Array, layer: number, head: number, sum: boolean): Float32Array {
-  const [, heads, rows, columns] = packed.shape;
-  const out = new Float32Array(columns);
-  const start = (layer * heads + head) * rows * columns;
-  for (let r = 0; r < rows; r++) {
-    for (let c = 0; c < columns; c++) {
-      out[c] = (out[c] as number) + (values[start + r * columns + c] as number) / (sum ? 1 : rows);
-    }
-  }
-  return out;
 }

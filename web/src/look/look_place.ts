@@ -2,7 +2,7 @@
 
 import type { Head } from "$openapi";
 import type { Place } from "../page/address";
-import { parts, type Part, type Spot, type Units } from "./look";
+import { parts, type At, type Spot, type Units } from "./look";
 
 export interface LookPlace {
   /** Which sentence of the text; null: the text as one. */
@@ -10,7 +10,7 @@ export interface LookPlace {
   beam: number;
   units: Units | null;
   /** Which map is shown. */
-  at: { part: Part; layer: number; head: number | null } | null;
+  at: At | null;
   /** The word in focus; null if none is, undefined where the page may choose. */
   word: Spot | null | undefined;
   off: Head[];
@@ -59,11 +59,11 @@ export function readPlace(more: Record<string, string>): LookPlace {
 }
 
 /** cross.1.2, counted from 1; cross.1.0 is the mean of the layer's heads. */
-function named({ part, layer, head }: { part: Part; layer: number; head: number | null }): string {
+export function named({ part, layer, head }: At): string {
   return `${part}.${layer + 1}.${head === null ? 0 : head + 1}`;
 }
 
-function heads(text = ""): { part: Part; layer: number; head: number | null }[] {
+function heads(text = ""): At[] {
   return text.split(",").flatMap((one) => {
     const [name, layer, head] = one.split(".");
     const part = parts.find((known) => known === name);

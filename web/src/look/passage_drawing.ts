@@ -4,6 +4,7 @@ import type { Part, Side, Spot } from "./look";
 import type { Ink } from "./ask_look.svelte";
 import type { Grid } from "../drawing/numbers";
 import { css, palette } from "../drawing/palette.svelte";
+import type { Mark } from "../drawing/pictures";
 
 /** Where a word stands in its block of text. */
 export interface Place {
@@ -30,12 +31,6 @@ export interface Scene {
   isShort: boolean;
   places: Record<Side, Place[]>;
   views: Record<Side, View>;
-}
-
-/** An element of SVG. */
-export interface Mark {
-  tag: "rect" | "path";
-  has: Record<string, string | number>;
 }
 
 const LEAST = 0.03;
@@ -71,26 +66,33 @@ function inkOf(view: View, places: Place[], weights: Float32Array): Mark[] {
   });
 }
 
+/** Where the curves of a text begin: below its last line, or above the first of the translation. */
+function edgeOf({ places, views }: Scene, side: Side): number {
+  const ends = places[side].map((place) => endOf(side, place));
+  return views[side].y + (side === "source" ? Math.max(...ends) : Math.min(...ends));
+}
+
+/** The end of a word from which its curves leave. */
+function endOf(side: Side, { top, height }: Place): number {
+  return side === "source" ? top + height : top;
+}
+
+function middleOf({ views }: Scene, side: Side, { left, width }: Place): number {
+  return views[side].x + left + width / 2;
+}
+
 /** From a word of an upper line down to the edge of its text, where its curve begins: thin, since it crosses others. */
-function leads({ places, views }: Scene, side: Side, place: Place): Mark[] {
-  const isSource = side === "source";
-  const ends = places[side].map((one) => (isSource ? one.top + one.height : one.top));
-  const [own, edge] = [isSource ? place.top + place.height : place.top, isSource ? Math.max(...ends) : Math.min(...ends)];
+function leads(scene: Scene, side: Side, place: Place): Mark[] {
+  const [own, edge] = [scene.views[side].y + endOf(side, place), edgeOf(scene, side)];
   if (Math.abs(own - edge) < 2) return [];
-  const { x, y } = views[side];
-  const d = `M${x + place.left + place.width / 2} ${y + own}V${y + edge}`;
+  const d = `M${middleOf(scene, side, place)} ${own}V${edge}`;
   return [{ tag: "path", has: { d, fill: "none", stroke: css(palette.colours.accent, 0.5), "stroke-width": 1, "stroke-dasharray": "2 3" } }];
 }
 
-function curve({ places, views }: Scene, [from, one]: [Side, Place], [to, other]: [Side, Place], weight: number, strength = 1): Mark {
+function curve(scene: Scene, [from, one]: [Side, Place], [to, other]: [Side, Place], weight: number, strength = 1): Mark {
   // Between the texts alone: from a word of an upper line it would run through those below.
-  const end = (side: Side, place: Place): [number, number] => {
-    const ends = places[side].map((one) => (side === "source" ? one.top + one.height : one.top));
-    const edge = side === "source" ? Math.max(...ends) : Math.min(...ends);
-    return [views[side].x + place.left + place.width / 2, views[side].y + edge];
-  };
-  const [ax, ay] = end(from, one);
-  const [bx, by] = end(to, other);
+  const [ax, ay] = [middleOf(scene, from, one), edgeOf(scene, from)];
+  const [bx, by] = [middleOf(scene, to, other), edgeOf(scene, to)];
   // An arc into the space between the texts: down from the source, up from the translation.
   const turn = from === "source" ? 1 : -1;
   const depth = turn * Math.min(34, 12 + Math.abs(ax - bx) * 0.12);

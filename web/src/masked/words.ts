@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Fill in", "빈칸 채우기"],
-  about: ["Fills the blanks (___) of your text with the most probable words.",
-    "학습된 모델이 글의 빈칸(___)에 가장 확률이 높은 단어를 채웁니다."],
   fill_text: ["Text with blanks", "빈칸이 있는 글"],
   fill_hint: ["Type a text with blanks: The ___ sleeps.", "빈칸이 있는 글을 입력하세요: The ___ sleeps."],
   fill_blank: ["Blank", "빈칸"],

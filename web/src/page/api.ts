@@ -80,6 +80,14 @@ export function post(body: unknown, signal?: AbortSignal): RequestInit {
   };
 }
 
+/** Send a file in a form. */
+export async function send(path: string, file: Blob, name: string, fields: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  const body = new FormData();
+  for (const [field, value] of Object.entries(fields)) body.set(field, value);
+  body.set("file", file, name);
+  return call(path, { method: "POST", body, signal });
+}
+
 export async function info(): Promise<ServerInfo> {
   return (await call("v1/info")).json();
 }
@@ -112,6 +120,7 @@ export async function* toldBy<Told extends { name: string }>(response: Response,
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
       const event = parse(block);
+      if (signal.aborted) return;
       if (!event) continue;
       if (event.name === "error") throw ApiError.told(500, event.data as ErrorBody); // its status was sent before
       ended ||= /(^|[.])done$/.test(event.name);

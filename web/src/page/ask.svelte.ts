@@ -25,6 +25,11 @@ export abstract class Ask<More extends string = never> {
     return this.error?.status === 403 ? null : this.error;
   }
 
+  /** Whether an answer is on its way. */
+  get isBusy(): boolean {
+    return this.status === "waiting";
+  }
+
   /** Ask the same again. */
   abstract again(): void;
 

@@ -41,6 +41,11 @@ export abstract class Format {
     return text.trim() === "%" ? PERCENT[this.language] : text;
   }
 
+  /** Row and column of a cell, from 1, where so many stand in a row. */
+  cell(place: number, columns: number): [string, string] {
+    return [this.number(Math.floor(place / columns) + 1), this.number((place % columns) + 1)];
+  }
+
   compact(value: number): string {
     return this.#local(value, { notation: "compact", maximumFractionDigits: 1 });
   }
@@ -91,11 +96,6 @@ export abstract class Format {
     if (value > 0 && value < 1) return `<\u00a0${this.number(1)}${sign}`;
     return this.number(value) + sign;
   }
-}
-
-/** Numbers in Korean, whatever the language of the page. */
-export class KoreanFormat extends Format {
-  readonly language = "ko";
 }
 
 /** Digits behind the point that numbers with equal steps between them need; null where steps differ. */

@@ -4,7 +4,6 @@ import type { RunInfo } from "$openapi";
 import { Format } from "./format";
 import type { TaskView } from "./view";
 import { languages, type Texts, type UiLanguage, type Words } from "./words";
-import { runKorean } from "../run/words";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -25,6 +24,17 @@ function firstTheme(): Theme {
 class Preferences extends Format {
   language = $state<UiLanguage>(firstLanguage());
   theme = $state<Theme>(firstTheme());
+  /** What the server says, in Korean: fetched when the page is first in Korean. */
+  korean = $state.raw<typeof import("./korean") | null>(null);
+
+  constructor() {
+    super();
+    void this.#fetchKorean();
+  }
+
+  async #fetchKorean(): Promise<void> {
+    if (this.language === "ko") this.korean ??= await import("./korean");
+  }
 
   get words(): Words {
     return languages[this.language];
@@ -50,6 +60,7 @@ class Preferences extends Format {
 
   setLanguage(language: UiLanguage): void {
     this.language = language;
+    void this.#fetchKorean();
     localStorage.setItem(LANGUAGE, language);
   }
 
@@ -70,7 +81,7 @@ class Preferences extends Format {
 
   /** What the server says of a run in English, in the language of the page as far as it has words. */
   named(name: string): string {
-    return this.language === "ko" ? runKorean(name, this.views) : name;
+    return this.language === "ko" ? (this.korean?.runKorean(name) ?? name) : name;
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { RunInfo, ServerInfo } from "$openapi";
 import type { Component } from "svelte";
-import type { TaskNames } from "../run/words_verdict";
+import { readTexts } from "../look/words_read";
 import type { Ask } from "./ask.svelte";
 import type { Texts, Words } from "./words";
 
@@ -14,7 +14,7 @@ export interface ViewProps<Asked> {
   onlook: () => void;
 }
 
-/** How runs of a task are looked into, where that is not as usual. */
+/** How runs of a task are looked into, where that is not as of those that read a file or a text and search nothing. */
 interface LookOptions {
   /** What is called otherwise. */
   texts?: Texts<Partial<Words>>;
@@ -26,7 +26,11 @@ interface LookOptions {
   takesPrefix?: boolean;
 }
 
-interface Described<Asked> extends TaskNames {
+interface Described<Asked> {
+  /** What its task is called: by the server, as a verb, and in Korean. */
+  task: { name: string; verb: string; korean: string };
+  /** In Korean, other work of its runs. */
+  works?: Record<string, string>;
   /** Its name in addresses. */
   name: string;
   /** Whether it is for a run of the task; without, for all. */
@@ -49,5 +53,5 @@ export interface TaskView extends Described<Ask<string>> {
 /** Checks that a component shows what is asked beside it, and forgets what that is. */
 export function view<Asked extends Ask<string>>(described: Described<Asked>): TaskView {
   const { task, only } = described as unknown as TaskView;
-  return { ...(described as unknown as TaskView), takes: (run) => run.task === task.name && (!only || only(run)) };
+  return { look: { texts: readTexts }, ...(described as unknown as TaskView), takes: (run) => run.task === task.name && (!only || only(run)) };
 }

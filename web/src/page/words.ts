@@ -1,10 +1,10 @@
 // The texts that views share. Those of one view are in its folder.
 
-import { figures } from "../figures/words";
+import type { figures } from "../figures/words";
 import { files } from "../files/words";
-import { look } from "../look/words";
-import { run } from "../run/words";
-import { both } from "./texts";
+import type { look } from "../look/words";
+import type { run } from "../run/words";
+import { both, type Texts } from "./texts";
 
 const page = both({
   what: ["dragoman trains Transformers, the models behind machine translation and chat, and shows what they have learned. A trained model is called a run.",
@@ -26,12 +26,12 @@ const page = both({
   lesson: ["Lesson", "수업"],
   guide: ["Help", "안내서"],
   search_runs: ["Search the runs", "모델 찾기"],
+  no_such: ["No run is like this.", "해당하는 모델이 없습니다."],
   kinds: {
     text: ["Text", "글"],
     recordings: ["Sound", "소리"],
     pictures: ["Pictures", "이미지"],
   },
-  no_such: ["No run is like this.", "해당하는 모델이 없습니다."],
   save_as: ["Save", "저장"],
   characters: ["{count} of {most} characters", "{count} / {most}자"],
   commands_title: ["The same in a shell", "셸에서 실행하기"],
@@ -84,14 +84,23 @@ const page = both({
   knows_longest: ["Nearly all of them have at most {words} words; it may leave out parts of longer sentences.",
     "학습한 문장은 거의 모두 {words}단어 이하입니다. 더 긴 문장은 일부를 빠뜨릴 수 있습니다."],
   knows_elsewhere: ["Whatever is about other things, it can only guess at.", "그 밖의 내용은 짐작만 할 수 있습니다."],
+  look: ["Look", "들여다보기"],
+  look_into_title: ["See where every head looked in this text", "이 글에서 각 헤드가 어디를 보았는지 봅니다"],
+  word: ["Word", "단어"],
+  beam_p: ["Probability", "확률"],
+  map_hint: ["Scroll with Ctrl, or +, to zoom; scroll to move.", "Ctrl+스크롤이나 + 키로 확대하고, 스크롤해서 옮깁니다."],
+  map_zoom_in: ["Zoom in", "확대"],
+  map_zoom_out: ["Zoom out", "축소"],
+  map_fit: ["Show all", "전체 보기"],
+  figures_data: ["Numbers (CSV)", "수치 (CSV)"],
+  figures_picture: ["Picture (SVG)", "이미지 파일 (SVG)"],
   try_these: ["Try:", "예문:"],
   knows_texts: ["It has learned from {count} texts.", "글 {count}개로 학습했습니다."],
   knows_files: ["It has learned from {count} files. For files unlike them, it can only guess.", "파일 {count}개로 학습했습니다. 이와 다른 파일은 짐작만 할 수 있습니다."],
 });
 
-export const languages = {
-  en: { ...look.en, ...figures.en, ...run.en, ...files.en, ...page.en },
-  ko: { ...look.ko, ...figures.ko, ...run.ko, ...files.ko, ...page.ko },
-};
-export type Words = (typeof languages)["en"];
+/** The texts that are there from the beginning; the places How it works and Run bring theirs: words_places.ts. */
+type Early = (typeof page)["en"] & (typeof files)["en"];
+export type Words = Early & (typeof figures)["en"] & (typeof look)["en"] & (typeof run)["en"];
+export const languages = { en: { ...files.en, ...page.en }, ko: { ...files.ko, ...page.ko } } as Texts<Words>;
 export type { Texts, UiLanguage } from "./texts";

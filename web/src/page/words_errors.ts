@@ -1,8 +1,7 @@
 // What the server says against a request, in Korean: it answers in English, with a code and the
 // values that stand in its sentence (docs/serve.md).
 import type { ApiError, Values } from "./api";
-import { KoreanFormat } from "./format";
-import type { TaskView } from "./view";
+import { preferences } from "./preferences.svelte";
 
 type Told = Record<string, string>;
 
@@ -146,11 +145,10 @@ const STATUS: Record<number, string> = {
   504: "시간이 너무 오래 걸려 중단했습니다. 더 짧은 글을 보내세요.",
 };
 
-const korean = new KoreanFormat();
-
-function written(values: Values, views: TaskView[]): Told {
+function written(values: Values): Told {
+  const { views } = preferences;
   const one = (value: Values[string]): string => {
-    if (typeof value === "number") return korean.number(value, Number.isInteger(value) ? 0 : 1);
+    if (typeof value === "number") return preferences.number(value, Number.isInteger(value) ? 0 : 1);
     return Array.isArray(value) ? value.join(", ") : value;
   };
   const told: Told = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, one(value)]));
@@ -161,11 +159,10 @@ function written(values: Values, views: TaskView[]): Told {
   return told;
 }
 
-/** In Korean by its code, with what `views` call tasks, then what there is in English alone: its problem, or where the code is not
-    known the server's own sentence. */
-export function errorKorean({ status, code, values, message }: ApiError, views: TaskView[]): { told: string; english: string } {
+/** In Korean by its code, then what there is in English alone: its problem, or where the code is not known the server's own sentence. */
+export function errorKorean({ status, code, values, message }: ApiError): { told: string; english: string } {
   const sentence = Object.hasOwn(SENTENCES, code) ? SENTENCES[code] : undefined;
-  if (sentence) return { told: sentence(written(values, views)), english: String(values.problem ?? "") };
+  if (sentence) return { told: sentence(written(values)), english: String(values.problem ?? "") };
   const told = code ? "" : (STATUS[status] ?? "");
   return { told, english: told ? "" : message };
 }

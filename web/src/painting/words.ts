@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Paint", "이미지 그리기"],
-  about: ["Paints a picture of your caption. Point at a part of it to see which words the model looked at.",
-    "학습된 모델이 설명에 맞는 이미지를 코드 하나씩 그립니다. 설명을 입력하고, 이미지의 한 부분에 커서를 올려 모델이 설명의 어느 단어를 보았는지 확인하세요."],
   paint_text: ["Caption", "설명"],
   paint_hint: ["Say what is to be painted", "무엇을 그릴지 쓰세요"],
   paint_picture: ["The picture", "이미지"],

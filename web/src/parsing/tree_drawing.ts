@@ -2,7 +2,7 @@
 // of what it holds. As src/dragoman/pictures/tree.py draws it.
 
 import type { ParsedTree } from "$openapi";
-
+import { textWidth } from "../drawing/letters";
 
 const LEVEL = 42; // pixels from one row of labels to the next
 const BETWEEN = 14; // pixels between two words
@@ -29,8 +29,7 @@ export interface Drawing {
   lines: string[];
 }
 
-/** `widthOf`: pixels of a text. */
-export function drawn(tree: ParsedTree, widthOf: (text: string) => number): Drawing {
+export function drawn(tree: ParsedTree): Drawing {
   const depths: number[] = [];
   for (const { parent } of tree.brackets) depths.push(parent == null ? 0 : (depths[parent] ?? 0) + 1);
   const lowest = Math.max(...tree.words.map((word) => (depths[word.parent] ?? 0) + 1));
@@ -49,7 +48,7 @@ export function drawn(tree: ParsedTree, widthOf: (text: string) => number): Draw
   function leaf(number: number): number {
     const { text, tag, parent } = tree.words[number]!;
     const y = top((depths[parent] ?? 0) + 1);
-    const half = Math.max(widthOf(text), widthOf(tag ?? "")) / 2;
+    const half = Math.max(textWidth(text, SIZE), textWidth(tag ?? "", SIZE)) / 2;
     const x = right + half;
     right += 2 * half + BETWEEN;
     if (tag) tags.push({ x, y, text: tag, half });
@@ -75,7 +74,7 @@ export function drawn(tree: ParsedTree, widthOf: (text: string) => number): Draw
       } else places.push(leaf(word++));
     }
     // A label wider than all that it holds would lie over its neighbour's.
-    const half = widthOf(label) / 2;
+    const half = textWidth(label, SIZE) / 2;
     let x = ((places[0] ?? begin) + (places.at(-1) ?? begin)) / 2;
     right = Math.max(right, x + half + BETWEEN);
     x = Math.max(x, begin + half);
@@ -86,14 +85,4 @@ export function drawn(tree: ParsedTree, widthOf: (text: string) => number): Draw
 
   bracket(0);
   return { width: right - BETWEEN + MARGIN, height: bottom + MARGIN, brackets, words, tags, lines };
-}
-
-let canvas: CanvasRenderingContext2D | null = null;
-
-/** Pixels of a text in the letters of the page. */
-export function widthOf(text: string): number {
-  canvas ??= document.createElement("canvas").getContext("2d");
-  if (!canvas) return text.length * SIZE * 0.6;
-  canvas.font = `${SIZE}px ${getComputedStyle(document.body).fontFamily}`;
-  return canvas.measureText(text).width;
 }

@@ -3,10 +3,8 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Parse", "구문 분석"],
-  about: ["Draws the tree of a sentence: which words belong together, and as what.",
-    "학습된 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다."],
   parse_text: ["Sentence to parse", "분석할 문장"],
+  parse_answer: ["The tree", "트리"],
   parse_empty: ["The tree appears here as you type.", "입력하는 대로 트리가 여기에 나타납니다."],
   parse_cut: ["Words stand between spaces, cut as in the treebank that the run has learned from; the Penn Treebank parts “sleeps .” and “does n't”.",
     "단어는 띄어쓰기로 나누며, 모델이 학습한 트리뱅크와 같은 방식이어야 합니다. Penn Treebank는 “sleeps .”, “does n't”처럼 나눕니다."],

@@ -35,29 +35,9 @@ export function groupsOf({ words, spans }: TaggedText): Group[] {
   return groups;
 }
 
-/** Different colours; names beyond them begin anew. */
-export const COLOURS = 8;
-
-/** The number of the colour of each name. A name keeps its own while others come. */
-export class Colours {
-  readonly #known = new Map<string, number>();
-
-  of(name: string): number {
-    const found = this.#known.get(name) ?? this.#known.size;
-    this.#known.set(name, found);
-    return found % COLOURS;
-  }
-}
-
 /** Each name that is drawn, how often, in the order of the text. */
 export function countsOf(groups: readonly Group[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const { name } of groups) if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts];
-}
-
-/** How a word that the model was less sure of is marked, as in a translation. */
-export function doubt({ probability }: TaggedWord): "" | "less" | "unsure" {
-  if (probability < 0.5) return "unsure";
-  return probability < 0.8 ? "less" : "";
 }

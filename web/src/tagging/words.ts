@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Tag", "태깅"],
-  about: ["Tags each word, with its part of speech or the kind of name that it belongs to, and shows what else it could be.",
-    "학습된 모델이 글의 단어마다 품사나 이름의 종류 같은 태그를 붙이고, 그 단어에 붙을 수 있는 다른 태그도 보여 줍니다."],
   tag_text: ["Text to tag", "태그를 붙일 글"],
   tag_label: ["The words and their tags", "단어와 태그"],
   tag_empty: ["The words appear here as you type, each with its tag.", "입력하는 대로 단어가 태그와 함께 여기에 나타납니다."],

@@ -43,7 +43,7 @@ export class AskRecording extends AskFile<Heard, "listening"> {
   }
 
   /** Captions while somebody speaks: what is not settled yet is asked about over and over. */
-  async listen(recorder: Recorder): Promise<void> {
+  override async listen(recorder: Recorder): Promise<void> {
     this.clear();
     this.status = "listening";
     let from = 0;

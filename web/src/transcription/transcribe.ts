@@ -2,7 +2,7 @@
 
 import type { TranscribedSegment, TranscribedWord } from "$openapi";
 import { toldBy } from "../page/api";
-import { send, type Question } from "../files/ask_file.svelte";
+import { sent, type Question } from "../files/ask_file.svelte";
 
 /** A segment of a stream: it has its words, which OpenAPI tells of beside the segments of an answer. */
 export interface Segment extends Pick<TranscribedSegment, "text" | "start" | "end" | "seen"> {
@@ -26,7 +26,7 @@ export async function transcribe(
     "timestamp_granularities[]": asked.run.takes?.words ? "word" : "segment",
     stream: "true",
   };
-  const response = await send("v1/audio/transcriptions", asked, fields, signal);
+  const response = await sent("v1/audio/transcriptions", asked, fields, signal);
   let seconds = 0;
   for await (const event of toldBy<Told>(response, signal)) {
     if (event.name === "transcript.text.segment") onsegment(event.data);
@@ -45,6 +45,11 @@ export function settledOf(segments: Segment[], to: number): number {
   return segments.length - (last && (end === undefined || to - end < PAUSE) ? 1 : 0);
 }
 
+/** All that is said in some segments. */
+export function textOf(segments: Segment[]): string {
+  return segments.map(({ text }) => text.trim()).join(" ");
+}
+
 /** The same, so many seconds later. */
 export function later(segment: Segment, seconds: number): Segment {
   const moved = <T extends { start: number; end: number }>(one: T): T => ({ ...one, start: one.start + seconds, end: one.end + seconds });
@@ -57,25 +62,22 @@ export type Layout = "txt" | "srt" | "vtt";
 /** A file of some segments: as `dragoman transcribe` writes it. */
 export function captions(segments: Segment[], layout: Layout): string {
   if (layout === "txt") return segments.map(({ text }) => `${text}\n`).join("");
-  if (layout === "srt")
-    return segments.map((one, n) => `${n + 1}\n${clock(one.start, ",")} --> ${clock(one.end, ",")}\n${cue(one.text)}\n\n`).join("");
-  const cues = segments.map((one) => `${clock(one.start, ".")} --> ${clock(one.end, ".")}\n${escaped(cue(one.text))}\n\n`);
-  return `WEBVTT\n\n${cues.join("")}`;
-}
-
-function cue(text: string): string {
-  return text.replaceAll("-->", "->");
+  const isSrt = layout === "srt";
+  const cues = segments.map(({ start, end, text }, n) => {
+    const times = [start, end].map((seconds) => clock(seconds, isSrt ? "," : "."));
+    const cue = text.replaceAll("-->", "->");
+    return `${isSrt ? `${n + 1}\n` : ""}${times.join(" --> ")}\n${isSrt ? cue : escaped(cue)}\n\n`;
+  });
+  return (isSrt ? "" : "WEBVTT\n\n") + cues.join("");
 }
 
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
+/** Hours, minutes, seconds and thousandths: as a recording of a day's length at most has them. */
 function clock(seconds: number, mark: string): string {
-  const total = Math.round(seconds * 1000);
-  const [hours, minutes, rest] = [Math.floor(total / 3_600_000), Math.floor(total / 60_000) % 60, Math.floor(total / 1000) % 60];
-  const two = (value: number): string => String(value).padStart(2, "0");
-  return `${two(hours)}:${two(minutes)}:${two(rest)}${mark}${String(total % 1000).padStart(3, "0")}`;
+  return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23).replace(".", mark);
 }
 
 /** A time as people read it: 1:02.3. */

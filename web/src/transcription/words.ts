@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Transcribe", "받아쓰기"],
-  about: ["Writes down what is said in a recording, and when: choose a file, or speak into the microphone.",
-    "학습된 모델이 녹음에서 들리는 말을 시각과 함께 받아씁니다. 파일을 넣거나 마이크에 대고 말하세요."],
   transcribe_answer: ["What is said in it", "녹음에서 들리는 말"],
   transcribe_empty: ["The text appears here, a part at a time, with when it is said.", "받아쓴 글이 구간마다 시각과 함께 여기에 나타납니다."],
   transcribe_speak: ["Speak: the text appears as you go.", "말하는 대로 글이 나타납니다."],

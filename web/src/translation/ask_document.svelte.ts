@@ -1,7 +1,8 @@
 // A document that is translated: how far it is, and where its translation waits.
 
+import { send, toldBy } from "../page/api";
 import { Ask } from "../page/ask.svelte";
-import { translateDocument } from "./translate";
+import type { DocumentEvent } from "./translate";
 
 export class AskDocument extends Ask {
   name = $state("");
@@ -18,8 +19,8 @@ export class AskDocument extends Ask {
     this.#again = () => void this.translate(file, source, target);
     Object.assign(this, { name: file.name, status: "waiting", done: 0, of: 0, address: "", warnings: [] });
     await this.go(async (signal) => {
-      for await (const event of translateDocument(file, source, target, signal)) {
-        if (signal.aborted) return;
+      const response = await send("translate_file", file, file.name, { source, target, stream: "true" }, signal);
+      for await (const event of toldBy<DocumentEvent>(response, signal)) {
         if (event.name === "progress") Object.assign(this, event.data);
         if (event.name === "done") {
           const { translatedFileUrl } = event.data;

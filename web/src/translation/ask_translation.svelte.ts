@@ -1,9 +1,9 @@
 // Text in, sentences out as they grow, choices kept.
 
 import type { Hypothesis, TranslateRequest } from "$openapi";
-import { stream, translate, type Event } from "./translate";
+import type { Event } from "./translate";
 import type { Place } from "../page/address";
-import { ApiError } from "../page/api";
+import { ApiError, call, events, post } from "../page/api";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 
@@ -36,6 +36,10 @@ export class AskTranslation extends Ask<"growing"> {
   /** Whether what stands there is the translation of a text before this one. */
   readonly isOld = $derived(this.status === "waiting" && this.sentences.length > 0);
 
+  override get isBusy(): boolean {
+    return this.status === "waiting" || this.status === "growing";
+  }
+
   get target(): string {
     return (
       this.before +
@@ -62,63 +66,45 @@ export class AskTranslation extends Ask<"growing"> {
 
   /** Show another translation of a sentence. */
   choose(index: number, hypothesis: Hypothesis): void {
-    const sentence = this.sentences[index];
-    if (!sentence) return;
-    const isForced = !sentence.hypotheses.includes(hypothesis);
-    this.#change(index, { ...sentence, chosen: hypothesis, isForced });
+    this.#change(index, { chosen: hypothesis, isForced: !this.sentences[index]?.hypotheses.includes(hypothesis) });
     if (!hypothesis.warnings) void this.#proofread(index, hypothesis);
   }
 
   /** Back to what the model thinks best. */
   undo(index: number): void {
-    const sentence = this.sentences[index];
-    const best = sentence?.hypotheses[0];
-    if (sentence && best) this.#change(index, { ...sentence, chosen: best, isForced: false });
+    const best = this.sentences[index]?.hypotheses[0];
+    if (best) this.#change(index, { chosen: best, isForced: false });
   }
 
   /** What else could stand where token `place` of a sentence stands, each written to its end. */
   async continuations(index: number, place: number, signal: AbortSignal): Promise<Hypothesis[]> {
     const sentence = this.sentences[index];
-    if (!sentence?.chosen || !this.run) return [];
-    const answer = await translate(
-      {
-        text: sentence.source,
-        run: this.run.name,
-        source: this.run.source,
-        ...into(this.run),
-        whole: true,
-        alternatives: true,
-        n_best: CONTINUATIONS,
-        beam: 2,
-        prefix_tokens: sentence.chosen.tokens.slice(0, place).map((token) => token.id),
-      },
-      signal,
-    );
-    return answer.sentences[0]?.hypotheses ?? [];
+    if (!sentence?.chosen) return [];
+    const begin = sentence.chosen.tokens.slice(0, place);
+    return this.#ask(sentence.source, begin, { alternatives: true, n_best: CONTINUATIONS, beam: 2 }, signal);
   }
 
   /** Ask what is doubtful about a translation that is not the best, and so was not proofread. */
   async #proofread(index: number, hypothesis: Hypothesis): Promise<void> {
-    const source = this.sentences[index]?.source;
-    if (source === undefined || !this.run) return;
-    const tokens = hypothesis.tokens.map((token) => token.id);
-    const answer = await translate({
-      text: source,
-      run: this.run.name,
-      source: this.run.source,
-      ...into(this.run),
-      whole: true,
-      beam: 1,
-      prefix_tokens: tokens,
-      warnings: true,
-    }).catch(() => null); // what is shown stays, without warnings
-    const read = answer?.sentences[0]?.hypotheses[0];
+    const source = this.sentences[index]?.source ?? "";
+    // Where that fails, what is shown stays, without warnings.
+    const [read] = await this.#ask(source, hypothesis.tokens, { beam: 1, warnings: true }).catch(() => []);
     const sentence = this.sentences[index];
-    if (!read || !sentence || sentence.source !== source || sentence.chosen !== hypothesis) return;
-    if (read.text !== hypothesis.text) return; // it was gone on with
+    if (sentence?.source !== source || sentence.chosen !== hypothesis) return;
+    if (read?.text !== hypothesis.text) return; // it was gone on with
     const chosen = { ...hypothesis, warnings: read.warnings ?? [], words: read.words };
     const hypotheses = sentence.hypotheses.map((one) => (one === hypothesis ? chosen : one));
-    this.#change(index, { ...sentence, hypotheses, chosen });
+    this.#change(index, { hypotheses, chosen });
+  }
+
+  /** Translations of one sentence that begin with some tokens. */
+  async #ask(text: string, begin: Hypothesis["tokens"], more: Partial<TranslateRequest>, signal?: AbortSignal): Promise<Hypothesis[]> {
+    if (!this.run) return [];
+    const { name, source } = this.run;
+    const prefix_tokens = begin.map((token) => token.id);
+    const asked: TranslateRequest = { text, run: name, source, ...into(this.run), whole: true, prefix_tokens, ...more };
+    const { translations } = await (await call("v1/translate", post(asked, signal))).json();
+    return translations[0].sentences[0]?.hypotheses ?? [];
   }
 
   #soon(pause: number): void {
@@ -135,15 +121,15 @@ export class AskTranslation extends Ask<"growing"> {
     }
     this.status = "waiting";
     const { name, source, beam } = this.run;
-    const asked = { text: this.text, run: name, source, ...into(this.run) };
+    const asked: TranslateRequest = { text: this.text, run: name, source, ...into(this.run) };
     // More than the beam would widen it, and so change the translation.
     const more = { n_best: Math.min(N_BEST, beam), warnings: true };
     try {
-      await this.#stream({ ...asked, ...more }, signal);
+      for await (const event of events<Event>("v1/translate", { ...asked, ...more }, signal)) this.#take(event);
     } catch (error) {
       this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
       if (!this.isBare) throw error;
-      await this.#stream(asked, signal);
+      for await (const event of events<Event>("v1/translate", asked, signal)) this.#take(event);
     }
   }
 
@@ -156,13 +142,6 @@ export class AskTranslation extends Ask<"growing"> {
   #clear(): void {
     this.sentences = [];
     this.before = "";
-  }
-
-  async #stream(wanted: TranslateRequest, signal: AbortSignal): Promise<void> {
-    for await (const event of stream(wanted, signal)) {
-      if (signal.aborted) return;
-      this.#take(event);
-    }
   }
 
   #take(event: Event): void {
@@ -181,13 +160,9 @@ export class AskTranslation extends Ask<"growing"> {
         this.status = "growing";
         break;
       }
-      case "draft": {
-        const sentence = this.sentences[event.data.sentence];
-        if (sentence && !sentence.chosen) {
-          this.#change(event.data.sentence, { ...sentence, draft: event.data.text });
-        }
+      case "draft":
+        if (!this.sentences[event.data.sentence]?.chosen) this.#change(event.data.sentence, { draft: event.data.text });
         break;
-      }
       case "sentence": {
         const sentence = this.sentences[event.data.sentence];
         const found = event.data.hypotheses[0];
@@ -197,7 +172,7 @@ export class AskTranslation extends Ask<"growing"> {
         const best = before?.text === found.text && before.warnings ? before : found;
         const chosen = sentence.isForced && sentence.chosen ? sentence.chosen : best;
         const hypotheses = [best, ...event.data.hypotheses.slice(1)];
-        this.#change(event.data.sentence, { ...sentence, hypotheses, chosen });
+        this.#change(event.data.sentence, { hypotheses, chosen });
         break;
       }
       case "warnings": {
@@ -208,7 +183,7 @@ export class AskTranslation extends Ask<"growing"> {
         const read = { ...best, warnings, words };
         const chosen = sentence.chosen === best ? read : sentence.chosen;
         const hypotheses = [read, ...sentence.hypotheses.slice(1)];
-        this.#change(event.data.sentence, { ...sentence, hypotheses, chosen });
+        this.#change(event.data.sentence, { hypotheses, chosen });
         break;
       }
       case "done":
@@ -217,7 +192,7 @@ export class AskTranslation extends Ask<"growing"> {
     }
   }
 
-  #change(index: number, sentence: Shown): void {
-    this.sentences = this.sentences.with(index, sentence);
+  #change(index: number, changed: Partial<Shown>): void {
+    this.sentences = this.sentences.map((sentence, i) => (i === index ? { ...sentence, ...changed } : sentence));
   }
 }

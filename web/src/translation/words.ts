@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Translate", "번역"],
-  about: ["Translates your text as you type. Click a word to see what else could stand there.",
-    "학습된 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다."],
   to: ["to", "번역문"],
   swap: ["Swap languages", "언어 바꾸기"],
   source_label: ["Text in {language}", "{language} 원문"],
@@ -70,11 +67,3 @@ export const texts = both({
   document_private: ["It waits for ten minutes and is gone after the download.", "10분 동안 보관하며, 내려받으면 지워집니다."],
   document_doubts: ["Look this over before you use the translation:", "번역을 쓰기 전에 확인하세요(영어로 표시됩니다)."],
 });
-
-/** What a run has learned from. */
-export const learned = {
-  en: (pairs: string, words: string | null) =>
-    `It has learned from ${pairs} pairs of sentences${words === null ? "" : ` with ${words} different words`}.`,
-  ko: (pairs: string, words: string | null) =>
-    `문장 쌍 ${pairs}개로 학습했${words === null ? "습니다" : `고, 그 안의 서로 다른 단어는 ${words}개입니다`}.`,
-};

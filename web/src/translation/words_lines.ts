@@ -3,9 +3,6 @@
 import { both } from "../page/texts";
 
 export const texts = both({
-  tab: ["Text in a picture", "이미지 속 글"],
-  about: ["Reads a line of text in a picture, and writes it or its translation: choose a file, or use the camera.",
-    "학습된 모델이 이미지 속의 글 한 줄을 읽고 그 내용이나 번역을 씁니다. 파일을 넣거나 카메라를 쓰세요."],
   lines_title: ["A picture of a line of text", "글이 한 줄 담긴 이미지"],
   lines_drop: ["Drop the picture to read its line", "이미지를 놓으면 글을 읽습니다"],
   lines_over: ["Write over the picture", "이미지 위에 쓰기"],

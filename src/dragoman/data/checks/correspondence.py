@@ -258,12 +258,12 @@ class _SampledPairs:
         sources, targets = self._counts(left), self._counts(right)
         common = np.minimum(sources / max(1, sources.sum()), targets / max(1, targets.sum())).sum()
         wrong = [
-            _sums(np.log((own - 0.5) / own.sum()) - np.log((other + 0.5) / other.sum()), side)
+            _sums(np.log((own - 0.5) / own.sum()) - np.log((other + 0.5) / total), side)
             < -_REVERSED
-            for side, own, other in (
+            for side, own, other, total in (
                 # A word is no evidence for itself, so its own place is not counted.
-                (left, np.maximum(sources, 1), targets),
-                (right, np.maximum(targets, 1), sources),
+                (left, np.maximum(sources, 1), targets, max(1, targets.sum())),
+                (right, np.maximum(targets, 1), sources, max(1, sources.sum())),
             )
         ]
         return np.flatnonzero(wrong[0] & wrong[1]), float(common)

@@ -30,11 +30,7 @@ from dragoman.data.files.bilingual import (
     read_tmx,
     tsv_pairs,
 )
-from dragoman.data.files.corpus_settings import (
-    SECTION,
-    CorpusSettings,
-    format_by_name,
-)
+from dragoman.data.files.corpus_settings import SECTION, CorpusSettings, format_by_name
 from dragoman.data.files.file_kinds import check_is_text
 from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.forms.form import Pair

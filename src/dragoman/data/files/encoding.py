@@ -113,9 +113,8 @@ def encoding_of(text: bytes, language: str = "und") -> str | None:
     usual = _USUAL.get(base(language), ())
     encoding = _by_script(whole)
     if encoding is not None:
-        sure = (
-            encoding in usual and usual[0] != "iso8859_6"
-        )  # of which a byte is not defined in CP1256
+        # A byte of ISO-8859-6 is not defined in CP1256.
+        sure = encoding in usual and usual[0] != "iso8859_6"
         encoding = encoding if sure else _best(whole, usual) or encoding
         return _NAMES.get(encoding) or _BY_LANGUAGE[encoding]
     read_as = sorted(identify(whole.decode("iso8859_1").split("\n")))

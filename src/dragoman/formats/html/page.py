@@ -15,9 +15,9 @@ from dragoman.formats.units.document import (
     Target,
     Unit,
     check_pieces,
-    parts_of,
 )
 from dragoman.formats.units.encoding import Encoded, decode
+from dragoman.formats.xml.tokens import with_attribute
 
 _CHARSET = re.compile(
     r"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w\-.:]{1,40})|<\?xml[^>]{0,200}encoding=[\"']([\w\-.:]{1,40})",
@@ -68,7 +68,7 @@ class HtmlPage(Document):
         return [SaidLanguage("source", code, where, is_binding=False)] if code else []
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        text = self.page.join([parts_of(target) for target in targets])
+        text = self.page.join(targets)
         if wanted.language != "und":
             text = _in_language(text, wanted)
         return self.source.back(text, self.name, references=True)
@@ -90,19 +90,10 @@ def _in_language(text: str, wanted: OutputOptions) -> str:
     if token is None:
         return text
     tag = token.written
-    attributes = {attribute.name: attribute for attribute in token.attributes()}
-    changed: dict[str, str] = {
-        name: wanted.language for name in ("lang", "xml:lang") if name in attributes
-    }
-    if wanted.from_right:
-        changed["dir"] = "rtl"
-    elif "dir" in attributes and attributes["dir"].value.lower() == "rtl":
-        changed["dir"] = "ltr"
-    for name in sorted(
-        changed, key=lambda name: -attributes[name].begin if name in attributes else 0
-    ):
+    attributes = {attribute.name: attribute.value for attribute in token.attributes()}
+    for name in ("lang", "xml:lang"):
         if name in attributes:
-            attribute = attributes[name]
-            tag = f'{tag[: attribute.begin]}"{changed[name]}"{tag[attribute.end :]}'
-    new = "".join(f' {name}="{value}"' for name, value in changed.items() if name not in attributes)
-    return text[:place] + tag[:5] + new + tag[5:] + text[place + len(token.written) :]
+            tag = with_attribute(tag, name, wanted.language)
+    if wanted.from_right or attributes.get("dir", "").lower() == "rtl":
+        tag = with_attribute(tag, "dir", "rtl" if wanted.from_right else "ltr")
+    return text[:place] + tag + text[place + len(token.written) :]

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from dragoman.formats.html.elements import ENDS_TEXT, KEPT, NAMES_ITS_TITLE, NEVER, RAW, SHOWN
 from dragoman.formats.html.open_elements import OpenElements
 from dragoman.formats.html.tokens import Attribute, HtmlToken, Reader, unescape
-from dragoman.formats.units.document import Code, Insert, Unit, is_address, parts_of
-from dragoman.formats.units.inline import needs_space_before, needs_space_behind
+from dragoman.formats.units.document import Code, Insert, Target, Unit, is_address
+from dragoman.formats.units.inline import add_spaces
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
@@ -67,24 +67,24 @@ class HtmlDocument:
             self._parts.append(part)
         self._add(gathered)
 
-    def join(self, translations: Sequence[Sequence[str]]) -> str:
-        """Write the document with its texts replaced, in order, and escaped.
-
-        Each translation is cut at its tags: one part more than there are tags. A text that is its
-        own translation stays as it was written.
-        """
-        assert len(translations) == len(self.texts), "one translation for each text"
+    def join(self, targets: Sequence[Target]) -> str:
+        """Write the document with its texts replaced, in order, and escaped. A text that is its own
+        translation stays as it was written."""
+        assert len(targets) == len(self.texts), "one translation for each text"
         joined: list[str] = []
         for part in self._parts:
-            if isinstance(part, int):
-                text = self.texts[part]
-                if list(translations[part]) == parts_of(text.as_it_is):
-                    kept = self._written[part]
-                    joined += [_fill(piece.written, piece.inserts, translations) for piece in kept]
-                else:
-                    joined += _with_tags(text, translations, translations[part])
+            if not isinstance(part, int):
+                joined.append(_fill(part, targets))
+            elif targets[part] == self.texts[part].as_it_is:
+                joined += [_fill(piece, targets) for piece in self._written[part]]
             else:
-                joined.append(_fill(part.written, part.inserts, translations))
+                unit = self.texts[part]
+                joined += [
+                    html.escape(piece, quote=False)
+                    if isinstance(piece, str)
+                    else _fill(unit.tags[piece], targets)
+                    for piece in add_spaces(unit, targets[part])
+                ]
         return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
@@ -259,11 +259,11 @@ def _with_space(tag: Code) -> Code:
     return replace(tag, written=f"{tag.written} ") if is_shown else tag
 
 
-def _fill(written: str, inserts: Sequence[Insert], translations: Sequence[Sequence[str]]) -> str:
+def _fill(tag: _Part | Code, targets: Sequence[Target]) -> str:
     """A tag with the translations of its attributes; quotes stay as they were."""
-    filled, end = "", 0
-    for insert in sorted(inserts, key=lambda insert: insert.begin):
-        translation = "".join(translations[insert.text])
+    written, filled, end = tag.written, "", 0
+    for insert in sorted(tag.inserts, key=lambda insert: insert.begin):
+        translation = "".join(map(str, targets[insert.text]))
         if translation != insert.value:
             quote = written[insert.begin] if written[insert.begin] in "\"'" else '"'
             value = translation.replace("&", "&amp;").replace("<", "&lt;")
@@ -271,25 +271,3 @@ def _fill(written: str, inserts: Sequence[Insert], translations: Sequence[Sequen
             filled += written[end : insert.begin] + quote + value + quote
             end = insert.end
     return filled + written[end:]
-
-
-def _with_tags(
-    unit: Unit, translations: Sequence[Sequence[str]], parts: Sequence[str]
-) -> Iterator[str]:
-    """A translation cut at its tags, escaped, with the tags between the parts."""
-    tags, source = unit.tags, unit.text
-    assert len(parts) == len(tags) + 1, "one part more than tags"
-    behind = [""] * len(parts)  # the first character that follows each part's beginning
-    for number in range(len(parts) - 1, -1, -1):
-        following = behind[number + 1] if number + 1 < len(parts) else ""
-        behind[number] = parts[number][:1] or following
-    last = parts[0][-1:]
-    yield html.escape(parts[0], quote=False)
-    for tag, part, following in zip(tags, parts[1:], behind[1:], strict=True):
-        if needs_space_before(tag, last):
-            yield " "
-        yield _fill(tag.written, tag.inserts, translations)
-        if needs_space_behind(tag, following, source):
-            yield " "
-        yield html.escape(part, quote=False)
-        last = part[-1:] or last

@@ -15,13 +15,7 @@ from dataclasses import dataclass, replace
 from dragoman.formats.office.archive import Archive
 from dragoman.formats.office.packed_document import Members, PackedDocument, language_of_xml
 from dragoman.formats.office.runs import RunUnit, name_at, units_in, write_runs
-from dragoman.formats.units.document import (
-    BadDocument,
-    OutputOptions,
-    SaidLanguage,
-    Target,
-    Unit,
-)
+from dragoman.formats.units.document import BadDocument, OutputOptions, SaidLanguage, Target, Unit
 from dragoman.formats.units.inline import add_spaces
 from dragoman.formats.xml.tokens import Replacement, Xml, put, splice_xml
 

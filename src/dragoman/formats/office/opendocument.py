@@ -116,9 +116,8 @@ def _trim(xml: Xml, begin: int, end: int) -> Iterator[range]:
     while at < end:
         if tokens[at].kind == "text" and tokens[at].text.strip():
             texts.append(at)
-        at = (
-            tokens[at].partner if tokens[at].kind == "start" and _role(tokens[at]) == "kept" else at
-        )
+        elif tokens[at].kind == "start" and _role(tokens[at]) == "kept":
+            at = tokens[at].partner
         at += 1
     if not texts:
         return

@@ -86,19 +86,8 @@ class Unit:
         return target
 
 
-def parts_of(target: Target) -> list[str]:
-    """A translation whose codes are in order, cut at them: one part more than there are codes."""
-    parts = [""]
-    for piece in target:
-        if isinstance(piece, str):
-            parts[-1] += piece
-        else:
-            parts.append("")
-    return parts
-
-
 def target_of(parts: Sequence[str]) -> Target:
-    """Join the parts that ``parts_of`` cut -> a target."""
+    """Join the parts of a translation that is cut at its codes -> a target."""
     target: Target = []
     for number, part in enumerate(parts):
         if number:

@@ -251,9 +251,8 @@ def break_lines(target: Target, source: str, breaks: Sequence[tuple[int, str]]) 
             length += len(part)
     as_many = len(spaces) == source.count(" ")
     chosen: dict[int, list[tuple[int, str]]] = {}
-    first = before = counted = (
-        0  # the number of spaces before the place up to which they were counted
-    )
+    # ``before``: the number of spaces before ``counted``, the place up to which they were counted.
+    first = before = counted = 0
     for number, (place, written) in enumerate(breaks):
         last = len(spaces) - (len(breaks) - number - 1)  # each of the others needs one
         nearest, wanted = first, place / max(1, len(source)) * length

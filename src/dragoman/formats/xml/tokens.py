@@ -112,14 +112,15 @@ def local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-_ATTRIBUTE = re.compile(r"\s([\w:.\-]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+_ATTRIBUTE = re.compile(r"\s([\w:.\-]+)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)")
 
 
 def with_attribute(tag: str, name: str, value: str) -> str:
-    """A start tag with an attribute set."""
+    """A start tag with an attribute set; in HTML, its name may be in capitals, and its former value
+    without quotes."""
     written = f' {name}="{escape(value)}"'
     for match in _ATTRIBUTE.finditer(tag):
-        if match[1] == name:
+        if match[1].lower() == name.lower():
             return tag[: match.start()] + written + tag[match.end() :]
     end = len(tag) - (2 if tag.endswith("/>") else 1)
     return tag[:end].rstrip() + written + tag[end:]

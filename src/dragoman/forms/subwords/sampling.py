@@ -62,18 +62,13 @@ class Pieces:
 
 
 class Sampler(ABC):
-    """A random segmentation that depends on a key alone."""
-
-    @abstractmethod
-    def segment(self, normalised: str, key: int) -> list[int]:
-        """Return the token ids of a normalised text. Equal arguments give equal ids."""
-
-
-class WordPieces:
-    """This class cuts normalised text where no piece can cross: before U+2581, and around whole
-    symbols."""
+    """A random segmentation that depends on a key alone. It cuts normalised text where no piece can
+    cross: before U+2581, and around whole symbols."""
 
     def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._nodes = 0
+        """The number of nodes that the cache holds."""
         self._reach_across = any(SPACE in piece[1:] for piece in pieces.scores)
         self._whole = frozenset(pieces.whole)
         longest_first = sorted(self._whole, key=len, reverse=True)
@@ -83,7 +78,11 @@ class WordPieces:
             else None
         )
 
-    def of(self, normalised: str) -> list[str]:
+    @abstractmethod
+    def segment(self, normalised: str, key: int) -> list[int]:
+        """Return the token ids of a normalised text. Equal arguments give equal ids."""
+
+    def _words(self, normalised: str) -> list[str]:
         if self._cut is None:
             return self._plain(normalised)
         words: list[str] = []
@@ -138,18 +137,15 @@ class UnigramSampling(Sampler):
     """
 
     def __init__(self, pieces: Pieces, alpha: float) -> None:
-        self._pieces = pieces
+        super().__init__(pieces)
         self._alpha = alpha
-        self._split = WordPieces(pieces)
-        self._whole = frozenset(pieces.whole)
         self._longest = max(map(len, pieces.scores), default=1)
         # SentencePiece: unknown characters cost ten more than the least likely piece.
         self._unknown_score = min(pieces.scores.values(), default=0.0) - 10.0
         self._forks: dict[str, _Fork] = {}
-        self._nodes = 0
 
     def segment(self, normalised: str, key: int) -> list[int]:
-        words = self._split.of(normalised)
+        words = self._words(normalised)
         forks, ids = self._forks, list[int]()
         for word, draw in zip(words, _numbers(key, len(words)), strict=True):
             fork = forks.get(word)
@@ -257,16 +253,13 @@ class BpeDropout(Sampler):
     """
 
     def __init__(self, pieces: Pieces, probability: float) -> None:
-        self._pieces = pieces
-        self._split = WordPieces(pieces)
-        self._whole = frozenset(pieces.whole)
+        super().__init__(pieces)
         self._ranks = {piece: -score for piece, score in pieces.scores.items()}
         self._masks = _drop_masks(probability)
         self._roots: dict[str, _Node] = {}
-        self._nodes = 0
 
     def segment(self, normalised: str, key: int) -> list[int]:
-        words = self._split.of(normalised)
+        words = self._words(normalised)
         draws = _draws(key, len(words))
         masks, roots, ids = self._masks, self._roots, list[int]()
         for word, draw in zip(words, draws, strict=True):

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import sentencepiece
 from pydantic import ValidationError
 
-from dragoman.base.atomic import replacing_file
+from dragoman.base.atomic import write_bytes
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes, readable
 from dragoman.forms.subwords.protobuf import TOKEN, field_bytes, fields
@@ -102,8 +102,7 @@ class Text:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vocabulary and its settings to one file. Raises FileError if that fails."""
-        with replacing_file(Path(path)) as temporary:
-            temporary.write_bytes(self._model)
+        write_bytes(Path(path), self._model)
 
     @cached_property
     def _model(self) -> bytes:

@@ -4,7 +4,7 @@ sliders. ``write_book`` writes all figures into one folder. Their texts are in `
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -307,16 +307,6 @@ def validate(
     return arguments
 
 
-def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, str]]:
-    """Yield all figures in the order in which the documentation lists them: the name, the figure or
-    None, and the reason for None."""
-    for name in captions():
-        try:
-            yield name, make_figure(name, subject), ""
-        except DragomanError as error:
-            yield name, None, str(error)
-
-
 _SYNTHETIC = Words(
     NOTICE + " Figures that look into a trained run use it.",
     "데모 말뭉치는 작은 문법으로 만든 합성 데이터입니다. 점수가 높다는 것은 프로그램이 제대로 "
@@ -337,10 +327,12 @@ def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]
         say(f"No PNG files, because they need matplotlib: {install('plots')}")
     figures: list[Figure] = []
     missing: list[tuple[str, str]] = []
-    for name, made, reason in every_figure(subject):
-        if made is None:
-            missing.append((name, reason))
-            say(f"{name} is left out: {reason}")
+    for name in captions():
+        try:
+            made = make_figure(name, subject)
+        except DragomanError as error:
+            missing.append((name, str(error)))
+            say(f"{name} is left out: {error}")
             continue
         figures.append(made)
         write_figure(folder, made)

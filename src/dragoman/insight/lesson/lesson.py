@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.wording import shorten as abridge
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.session import InspectionSession
 from dragoman.insight.lesson import steps
@@ -106,7 +107,7 @@ def _translate(reader: Reader, text: str) -> tuple[Hypothesis, list[int]]:
         raise DragomanError("the sentence has no words. Give a sentence with at least one word")
     if len(ids) > MOST_TOKENS:
         raise DragomanError(
-            f"the sentence has {len(ids)} tokens, and a lesson shows every one of at most "
+            f"“{abridge(text, 80)}” has {len(ids)} tokens, and a lesson shows every one of at most "
             f"{MOST_TOKENS}. Give a shorter sentence"
         )
     ((best, *_),) = reader.search([ids])

@@ -162,9 +162,9 @@ class Service:
         """Wait before answering a client that sends too many requests."""
         await asyncio.sleep(TOO_MANY_SECONDS)
 
-    async def count_probe(self, http: Request) -> None:
-        """Count a request for /health or /ready, which is always answered. If a client sends too
-        many, its answers are delayed."""
+    async def count_cheap(self, http: Request) -> None:
+        """Count a request that is always answered: for /health, /ready or a file of the page. If a
+        client sends too many, its answers are delayed."""
         try:
             self.probes.take_one(stranger(http))
         except Refusal:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dragoman.base.errors import DataError
 from dragoman.base.reading import csv_rows
@@ -45,41 +45,37 @@ _LONGEST_TEXT = 1 << 20
 """The most bytes of a transcript."""
 
 
-def layout_of(root: Path) -> Layout | None:
-    """Return the layout of recordings and texts, as far as names show it; None if they do not."""
+def layout_of(root: Path) -> tuple[Layout | None, Path]:
+    """Return the layout of recordings and texts, as far as names show it (None if they do not), and
+    the list that names the recordings, or else the path itself."""
     if not root.is_dir():
         ending = Path(root.name.removesuffix(".gz")).suffix.lower()
-        return "table" if ending in _TABLES else "lines" if ending in _JSON else None
+        return ("table" if ending in _TABLES else "lines" if ending in _JSON else None), root
     if (root / "wav.scp").is_file():
-        return "kaldi"
-    if (listing := _listing(root)) != root:
-        return layout_of(listing)
+        return "kaldi", root
+    if (name := next((name for name in _LISTS if (root / name).is_file()), None)) is not None:
+        return layout_of(root / name)
     has_text = (file.with_suffix(".txt").is_file() for file in RECORDINGS.among(visible_in(root)))
-    return "folder" if any(has_text) else None
+    return ("folder" if any(has_text) else None), root
 
 
-def _listing(root: Path) -> Path:
-    """Return the list in a folder, or else the path itself."""
-    return next((root / name for name in _LISTS if (root / name).is_file()), root)
-
-
-def _find_columns(listing: Path, lines: Lines) -> dict[str, str] | None:
-    """Return the keys of a list, from the usual names of columns; None if it has no such names,
-    or no recordings."""
-    if layout_of(listing) == "lines":
-        record = _record(next(lines(listing), ""))
-        names = [name for name, value in (record or {}).items() if isinstance(value, str)]
-        first = record
+def _find_columns(layout: Layout, listing: Path, lines: Lines) -> dict[str, str] | None:
+    """Return the keys of a list, from the usual names of columns. Without such names, they are
+    empty for a table with recordings in its first column, and None for another list."""
+    if layout == "lines":
+        first = _record(next(lines(listing), ""))
+        names = [name for name, value in (first or {}).items() if isinstance(value, str)]
     else:
-        rows = list(islice(_rows(listing, lines), 2))
-        names = rows[0][1] if rows else []
-        first = dict(zip(names, rows[1][1], strict=False)) if len(rows) > 1 else None
+        rows = [cells for _, cells in islice(_rows(listing, lines), 2)]
+        names = rows[0] if rows else []
+        first = dict(zip(names, rows[1], strict=False)) if len(rows) > 1 else None
     file, text, speaker = (
         next((name for wanted in usual for name in names if name.strip().lower() == wanted), None)
         for usual in (_FILE_NAMES, _TEXT_NAMES, _SPEAKER_NAMES)
     )
     if first is None or file is None or text is None or not _is_sound(first[file], listing):
-        return None
+        is_numbered = layout == "table" and len(names) > 1 and _is_sound(names[0], listing)
+        return {} if is_numbered else None
     named = {"source_key": file, "target_key": text}
     return named if speaker is None else {**named, "group_key": speaker}
 
@@ -88,25 +84,15 @@ def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
     """Return the keys of a corpus in the format ``spoken``, from the names in it; None if
     nothing shows that it has recordings. Errors: ``DataError`` for a file that cannot be read."""
     match layout_of(root):
-        case None:
+        case None, _:
             return None
-        case "folder":
+        case "folder", _:
             return {}
-        case "kaldi":
+        case "kaldi", _:
             has_speakers = (root / _SPEAKERS_OF_KALDI).is_file()
             return {"group_key": _SPEAKERS_OF_KALDI} if has_speakers else {}
-        case _:
-            listing = _listing(root)
-            columns = _find_columns(listing, lines)
-            return {} if columns is None and _is_numbered(listing, lines) else columns
-
-
-def _is_numbered(listing: Path, lines: Lines) -> bool:
-    """Return True if the first column of a table without column names contains recordings."""
-    if layout_of(listing) != "table":
-        return False
-    rows = list(islice(_rows(listing, lines), 1))
-    return bool(rows) and len(rows[0][1]) > 1 and _is_sound(rows[0][1][0], listing)
+        case layout, listing:
+            return _find_columns(layout, listing, lines)
 
 
 def _is_sound(name: str, listing: Path) -> bool:
@@ -124,32 +110,26 @@ def read_spoken(
     with file and place for a recording that is missing or listed twice, for one without a text,
     and for a text without a recording.
     """
-    match layout_of(root):
-        case "kaldi":
-            speakers = keys[2] if len(keys) > 2 else None
-            return with_paths(_kaldi(root, lines, speakers), root / "wav.scp", [RECORDINGS])
+    layout, listing = layout_of(root)
+    match layout:
         case "folder":
             return _beside(root)
+        case "kaldi":
+            listing = root / "wav.scp"
+            pairs = _kaldi(root, lines, keys[2] if len(keys) > 2 else None)
         case "table":
-            listing = _listing(root)
             pairs = _of_table(listing, keys, columns, lines)
-            return with_paths(pairs, listing, [RECORDINGS])
         case "lines":
-            listing = _listing(root)
-            return with_paths(_of_lines(listing, keys, lines), listing, [RECORDINGS])
+            pairs = _of_lines(listing, keys, lines)
         case None:
-            _refuse(root)
-
-
-def _refuse(root: Path) -> NoReturn:
-    """Raise ``DataError`` for a path without recordings and texts."""
-    with reading(root):
-        root.stat()
-    raise DataError(
-        f"{root} has no recordings with transcripts. Give a folder in which each recording has a "
-        ".txt file of the same name, a list (.tsv, .csv, .jsonl) with the columns file and "
-        "text, or a folder in Kaldi's format with the files wav.scp and text"
-    )
+            with reading(root):
+                root.stat()
+            raise DataError(
+                f"{root} has no recordings with transcripts. Give a folder in which each recording "
+                "has a .txt file of the same name, a list (.tsv, .csv, .jsonl) with the columns "
+                "file and text, or a folder in Kaldi's format with the files wav.scp and text"
+            )
+    return with_paths(pairs, listing, [RECORDINGS])
 
 
 # --- a folder -------------------------------------------------------------------------------------

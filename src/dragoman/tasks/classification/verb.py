@@ -21,7 +21,7 @@ from dragoman.console.lines import (
     write_lines,
 )
 from dragoman.console.options import argument, arguments
-from dragoman.console.output import Failures, log_to_stderr
+from dragoman.console.output import Failures
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -64,7 +64,6 @@ def classify(args: ClassifyArguments) -> None:
 
       dragoman classify runs/flowers garden.jpg photos/
     """
-    log_to_stderr()
     from dragoman.tasks.catalogue import open_run
 
     run = open_run(args.run, "classification", "which does not label")

@@ -31,13 +31,7 @@ from dragoman.tasks.shared.evaluation import (
     sign,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
-from dragoman.tasks.shared.validation import (
-    TOKENS_AT_ONCE,
-    PairsValidation,
-    samples_of,
-    sum_loss,
-)
-from dragoman.training.records import Evaluation
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation
 
 logger = logging.getLogger("dragoman")
 
@@ -52,6 +46,7 @@ class DetectionValidation(PairsValidation):
     on the results of full searches for a part of the pictures."""
 
     without = "with more patches than the model has positions for"
+    objective = staticmethod(objective_of)
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
         source, target = self.forms
@@ -68,15 +63,12 @@ class DetectionValidation(PairsValidation):
             batches.append(boxes_batch(read, written, self.recipe, symbols, 0, numbers))
         return list(pairs), batches
 
-    def __call__(self, update: int) -> Evaluation:
-        total, tokens = sum_loss(self, objective_of)
-        some = self.some()
+    def search(self, pairs: Sequence[Pair]) -> tuple[dict[str, float], Sequence[str]]:
         detector, settings = Detector.over(self.engine()), self.search_settings()
-        pictures = list(detector.stream((pair.source for pair in some), settings))
-        scores = score_all(some, pictures).scores
+        pictures = list(detector.stream((pair.source for pair in pairs), settings))
+        scores = score_all(pairs, pictures).scores
         named = {name: scores.get(name, 0.0) for name in ("ap50", "ap")}
-        shown = list(map(scene_text, pictures))
-        return Evaluation(named | {"loss": total / max(tokens, 1)}, samples_of(some, shown))
+        return named, list(map(scene_text, pictures))
 
 
 def score_all(pairs: Sequence[Pair], pictures: Sequence[DetectedPicture]) -> AveragePrecision:

@@ -13,7 +13,7 @@ from dragoman.base.errors import DragomanError, FileError
 from dragoman.base.reading import NOT_UTF8, readable
 from dragoman.console.given import files_given, input_files
 from dragoman.console.options import RunFolder, argument, arguments, search_settings, setting
-from dragoman.console.output import log_to_stderr, output_to
+from dragoman.console.output import output_to
 
 if TYPE_CHECKING:
     from dragoman.tasks.detection.detector import DetectedPicture, Detector
@@ -63,7 +63,6 @@ def detect(args: DetectArguments) -> None:
     """
     from dragoman.engine.search_settings import with_beams
 
-    log_to_stderr()
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: use a score between 0 and 1")
     from dragoman.tasks.catalogue import open_run

@@ -65,7 +65,7 @@ def endpoints(service: Service) -> Endpoints:
         answers = []
         for text in texts:
             ids = await service.texts.do(client, partial(run.tokens, text))
-            parts = await run.reading.all(client, run.parts(ids))
+            parts = await run.asking.all(client, run.parts(ids))
             costs = [cost for part in parts for cost in part]
             answers.append(await service.texts.do(client, partial(run.surprise, text, ids, costs)))
         service.meters.count_characters(run.name, client, sum(map(len, texts)))

@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dragoman.base.wording import plural
-from dragoman.engine.engine import Engine
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -20,9 +19,9 @@ from dragoman.serving.http.messages import KeyedMessage, Message, Texts
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
-from dragoman.serving.service.served_run import ServedRun, short, while_learning
-from dragoman.tasks.language_model.writer import Growth, text_of
-from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, windows_of, words_of
+from dragoman.serving.service.served_run import AskedRun, short, while_learning
+from dragoman.tasks.language_model.writer import Growth, Writer, text_of
+from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, windows_in, words_of
 
 
 class WriteRequest(KeyedMessage):
@@ -177,31 +176,20 @@ class TextPlace:
     request: Request
 
 
-class ServedLanguageModel(ServedRun):
+class ServedLanguageModel(AskedRun[Writer]):
     """A language model that the server has loaded."""
 
     task, does, path = "language-model", "goes on with a text", "/v1/write"
     trained = "dragoman train my.txt --task language-model"
     sent, gives = WriteRequest, WriteAnswer
+    opens, work = Writer, "surprise"
 
-    def __init__(
-        self,
-        name: str,
-        engine: Engine,
-        settings: ServeSettings,
-        windows: tuple[int, int],
-        run: Run,
-    ) -> None:
-        """``windows`` are the tokens that the model reads at once, and the stride of the windows in
-        which a text is read (``search/forced_decoding.py``)."""
-        super().__init__(name, engine, settings, run)
-        self.context, self._stride = windows
-        self.reading = self.executor("surprise")
-        """The thread in which texts are read."""
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLanguageModel:
-        return cls(name, Engine.open(run, settings), settings, windows_of(run), run)
+    def __init__(self, name: str, writer: Writer, settings: ServeSettings) -> None:
+        super().__init__(name, writer, settings)
+        recipe = self.run.recipe
+        self.context, self._stride = windows_in(recipe.evaluation, recipe.plan.context)
+        """The tokens that the model reads at once, and the stride of the windows in which a text is
+        read (``search/forced_decoding.py``)."""
 
     @staticmethod
     def examples(run: Run) -> list[str]:

@@ -18,7 +18,6 @@ from dragoman.console.options import (
     setting,
     values_of,
 )
-from dragoman.console.output import log_to_stderr
 
 
 @arguments
@@ -72,7 +71,6 @@ def write(args: WriteArguments) -> None:
         raise DragomanError(
             "--likeliest does not sample. Leave out --temperature, --top-k, --top-p and --seed"
         )
-    log_to_stderr()
     from dragoman.tasks.catalogue import open_run
 
     opened = open_run(args.run, "language-model", "not a language model")

@@ -167,7 +167,8 @@ class Growth:
         self._turn = 0
         self._shown = self.begin
         self._held = _Held(stop)
-        self._reported = _Reported()
+        self._final_words = self._final_tokens = 0
+        """The numbers of words that can no longer change, and of their tokens."""
 
     def next(self) -> Request | None:
         """Make the next search request; None once the text has ended."""
@@ -216,18 +217,14 @@ class Growth:
     def words(self) -> tuple[int, list[SurprisalWord]]:
         """Return the words that are new or longer since the last call, and the number of the first.
         All words joined are ``text``; unknown bits are NaN."""
-        reported = self._reported
+        first, final = self._final_words, self._final_tokens
         tail = words_of(
-            self._engine.written,
-            self.tokens[reported.tokens :],
-            self._costs[reported.tokens :],
-            begins=reported.tokens == 0,
+            self._engine.written, self.tokens[final:], self._costs[final:], begins=final == 0
         )
-        hidden = len(self._text()) - len(self.text)
-        words, first = _without_end(tail, hidden), reported.words
+        words = _without_end(tail, len(self._text()) - len(self.text))
         for word in words[:-1]:  # the last word may continue
-            reported.words += 1
-            reported.tokens += word.tokens
+            self._final_words += 1
+            self._final_tokens += word.tokens
         return first, words
 
     def _text(self) -> str:
@@ -238,12 +235,6 @@ def text_of(engine: Engine, tokens: Sequence[int]) -> str:
     """Return exactly the text of the tokens, line ends included."""
     form = engine.written
     return form.restore(form.vocabulary.decode_exact(tokens))
-
-
-class _Reported:
-    """The words that no longer change."""
-
-    words = tokens = 0
 
 
 class _Held:

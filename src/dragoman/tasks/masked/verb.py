@@ -19,7 +19,6 @@ from dragoman.console.lines import (
     wants_parts,
 )
 from dragoman.console.options import RunFolder, argument, arguments, option
-from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -67,7 +66,6 @@ def fill(args: FillArguments) -> None:
 
       dragoman fill runs/letters texts-with-blanks.txt --best 3
     """
-    log_to_stderr()
     if args.text and args.json:
         raise DragomanError("use only one of --text and --json")
     from dragoman.tasks.catalogue import open_run

@@ -30,8 +30,7 @@ from dragoman.tasks.shared.evaluation import (
     sign,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
-from dragoman.tasks.shared.validation import PairsValidation, samples_of, sum_loss
-from dragoman.training.records import Evaluation
+from dragoman.tasks.shared.validation import PairsValidation
 
 logger = logging.getLogger("dragoman")
 
@@ -52,15 +51,12 @@ class PaintingValidation(PairsValidation):
 
     without = "longer than plan.max_source or what the model has positions for"
 
-    def __call__(self, update: int) -> Evaluation:
-        total, tokens = sum_loss(self)
-        some = self.some()
-        captions, painter = [pair.source for pair in some], Painter.over(self.engine())
+    def search(self, pairs: Sequence[Pair]) -> tuple[dict[str, float], Sequence[str]]:
+        captions, painter = [pair.source for pair in pairs], Painter.over(self.engine())
         pictures = [best for best, *_ in painter.stream(captions, self.search_settings())]
-        true = self.forms.target.tokens([pair.target for pair in some])
+        true = self.forms.target.tokens([pair.target for pair in pairs])
         right = code_scores(true, [picture.ids for picture in pictures])
-        scores = {"loss": total / max(tokens, 1), **right}
-        return Evaluation(scores, samples_of(some, [picture.text for picture in pictures]))
+        return right, [picture.text for picture in pictures]
 
 
 def code_scores(true: Sequence[Sequence[int]], drawn: Sequence[Sequence[int]]) -> dict[str, float]:

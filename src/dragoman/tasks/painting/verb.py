@@ -18,7 +18,6 @@ from dragoman.console.options import (
     setting,
     values_of,
 )
-from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.tasks.painting.painter import PaintedPicture
@@ -76,8 +75,6 @@ def paint(args: PaintArguments) -> None:
       dragoman paint runs/shapes "a small red circle" --sample --judge runs/captions --best-of 16
     """
     from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
-
-    log_to_stderr()
     from dragoman.tasks.catalogue import open_run
 
     run = open_run(args.run, "painting", "which does not paint")

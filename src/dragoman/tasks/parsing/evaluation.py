@@ -50,13 +50,7 @@ from dragoman.tasks.shared.evaluation import (
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.runtime import ComparedRuns
-from dragoman.tasks.shared.validation import (
-    PairsValidation,
-    loss_scores,
-    samples_of,
-    sum_loss,
-)
-from dragoman.training.records import Evaluation
+from dragoman.tasks.shared.validation import PairsValidation
 
 logger = logging.getLogger("dragoman")
 
@@ -74,14 +68,12 @@ class ParsingValidation(PairsValidation):
 
     without = "longer than plan.max_source, plan.max_target or the positions of the model"
 
-    def __call__(self, update: int) -> Evaluation:
-        losses = loss_scores(*sum_loss(self))
-        some = self.some()
+    def search(self, pairs: Sequence[Pair]) -> tuple[dict[str, float], Sequence[str]]:
         parser, settings = Parser.over(self.engine()), self.search_settings()
-        parses = list(parser.each([pair.source for pair in some], settings))
-        scores = score_all(some, parses).scores
+        parses = list(parser.each([pair.source for pair in pairs], settings))
+        scores = score_all(pairs, parses).scores
         named = {name: scores[name] for name in ("f1", "precision", "recall", "exact", "tags")}
-        return Evaluation(losses | named, samples_of(some, [parse.text for parse in parses]))
+        return named, [parse.text for parse in parses]
 
 
 def score_all(pairs: Sequence[Pair], parses: Sequence[Parse]) -> Parseval:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import DragomanError, FileError
 from dragoman.console.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
 from dragoman.console.options import argument, arguments, option, search_settings, setting
-from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.forms.tree import Tree
@@ -61,7 +60,6 @@ def parse(args: ParseArguments) -> None:
         raise DragomanError("--svg draws only the best tree. Leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
-    log_to_stderr()
     from dragoman.tasks.catalogue import open_run
 
     run = open_run(args.run, "parsing", "which does not parse")

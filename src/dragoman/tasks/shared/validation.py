@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import torch
 
@@ -104,7 +104,12 @@ class Validation(ABC, Generic[Measured]):
 
 
 class PairsValidation(Validation[Batch]):
-    """Validates a task in which a model reads a source, and a search finds the output."""
+    """Validates a task in which a model reads a source, and a search finds the output. The loss is
+    computed on all pairs, and the other scores on the outputs of full searches for a part of
+    them."""
+
+    objective: ClassVar[Callable[..., Objective]] = staticmethod(next_token)
+    """Makes the objective from a network and the amount of label smoothing."""
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
         """Select the pairs within the length limits of training (one sentence of a hundred thousand
@@ -129,17 +134,23 @@ class PairsValidation(Validation[Batch]):
     def search_count(self, examples: int) -> int:
         return min(self.recipe.evaluation.dev_sentences, examples)
 
+    def __call__(self, update: int) -> Evaluation:
+        total, tokens = sum_loss(self, self.objective)
+        loss, some = total / max(tokens, 1), self.some()
+        losses = {"loss": loss, "perplexity": perplexity(loss)}
+        known = {name: value for name, value in losses.items() if name in self.recipe.spec.metrics}
+        scores, outputs = self.search(some)
+        return Evaluation(known | scores, samples_of(some, outputs))
+
+    @abstractmethod
+    def search(self, pairs: Sequence[Pair]) -> tuple[dict[str, float], Sequence[str]]:
+        """Search for the outputs of ``pairs``. Return their scores, and the outputs as texts."""
+
 
 def samples_of(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> tuple[Sample, ...]:
     """Make samples for people from the first pairs and the model's outputs."""
     some = islice(zip(pairs, hypotheses, strict=True), _SAMPLES)
     return tuple(Sample(pair.source, pair.target, hypothesis) for pair, hypothesis in some)
-
-
-def loss_scores(total: float, tokens: int) -> dict[str, float]:
-    """Compute ``loss`` and ``perplexity`` from the -log P of tokens, ``total`` in nats."""
-    loss = total / max(tokens, 1)
-    return {"loss": loss, "perplexity": perplexity(loss)}
 
 
 def sum_loss(

@@ -159,8 +159,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
         value = {name: number for number, name in enumerate(names)}
         own = [value[tag] for line in true for tag in line]
         chosen = [number for guess in tagged for number in guess.values]
-        known = [[tags.knows(word) for word in guess.words] for guess in tagged]
-        scores = TagScores.of(true, [guess.tags for guess in tagged], known, has_spans(tags.counts))
+        scores = score_tags(tags, pairs, [guess.tags for guess in tagged])
         mistakes = list[Mistake]()
         of_right = _of_right_tags(pairs, tagged, tags)
         for pair, guess, line, log_probabilities in zip(pairs, tagged, true, of_right, strict=True):
@@ -188,13 +187,15 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
 def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
     """The scores of always choosing the most frequent tag of each word in training, and for unknown
     words the most frequent tag of all."""
-    words = [pair.source.split() for pair in pairs]
-    return TagScores.of(
-        [pair.target.split() for pair in pairs],
-        [tags.usual(sentence) for sentence in words],
-        [[tags.knows(word) for word in sentence] for sentence in words],
-        has_spans(tags.counts),
-    )
+    return score_tags(tags, pairs, [tags.usual(pair.source.split()) for pair in pairs])
+
+
+def score_tags(tags: Tags, pairs: Sequence[Pair], chosen: Sequence[Sequence[str]]) -> TagScores:
+    """Score the tags that were chosen for the words of each pair. The training text, by ``tags``,
+    says which words are known and whether the tags mark spans."""
+    known = [[tags.knows(word) for word in pair.source.split()] for pair in pairs]
+    true = [pair.target.split() for pair in pairs]
+    return TagScores.of(true, chosen, known, has_spans(tags.counts))
 
 
 def _words_of(run: Run) -> str:
@@ -259,12 +260,7 @@ class TaggedValidation(Validation[Sequence[Pieces]]):
         tags, pairs = self._tagger.tags, self.pairs
         tagged = list(self._tagger.tag_parts(self._words, self.batches))
         nll, new = _cost(_of_right_tags(pairs, tagged, tags))
-        counts = TagScores.of(
-            [pair.target.split() for pair in pairs],
-            [result.tags for result in tagged],
-            [[True] * len(words) for words in self._words],
-            has_spans(tags.counts),
-        )
+        counts = score_tags(tags, pairs, [result.tags for result in tagged])
         scores = counts.figures()
         kept = {name: value for name, value in scores.items() if name in ("accuracy", "f1")}
         if counts.words > new:  # else no tag of dev has a probability

@@ -12,7 +12,6 @@ from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.console.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
 from dragoman.console.options import argument, arguments
-from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -56,7 +55,6 @@ def tag(args: TagArguments) -> None:
     """
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all does not work with word_TAG. Add --format tsv or --json")
-    log_to_stderr()
     from dragoman.tasks.catalogue import open_run
 
     run = open_run(args.run, "tagging", "which does not tag words")

@@ -34,7 +34,8 @@ def show_heard(run: Run, report: Any, console: Console) -> str:
     Return a line that names the files with the figure and the report."""
     from dragoman.base.atomic import write_text
     from dragoman.insight.figures.catalogue import make_figure
-    from dragoman.insight.look import LookOptions, look_at_sentence
+    from dragoman.insight.look import look_at_sentence
+    from dragoman.insight.options import LookOptions
     from dragoman.insight.subject import Subject
     from dragoman.pictures.figure import figure_svg
     from dragoman.pictures.terminal import rows_text

@@ -26,7 +26,7 @@ from dragoman.console.options import (
     translator_settings,
     values_of,
 )
-from dragoman.console.output import Failures, log_to_stderr, progress_line
+from dragoman.console.output import Failures, progress_line
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -96,8 +96,6 @@ def transcribe(args: TranscribeArguments) -> None:
     from dragoman.base.atomic import write_text
     from dragoman.base.wording import plural
     from dragoman.sources.frames.recording_file import name_of
-
-    log_to_stderr(args.quiet, args.verbose)
     from dragoman.tasks.catalogue import open_run
 
     run = open_run(args.run)

@@ -23,7 +23,7 @@ from dragoman.console.options import (
     setting,
     values_of,
 )
-from dragoman.console.output import log_to_stderr, output_to
+from dragoman.console.output import output_to
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold
@@ -92,7 +92,6 @@ def align(args: AlignArguments) -> None:
     from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
     from dragoman.tasks import catalogue
 
-    log_to_stderr(args.quiet)
     # Mistakes in the arguments are reported before torch is imported.
     opened = catalogue.Run.open(args.run).with_tag(args.tag)
     if len(opened.recipe.spec.texts) < 2:
@@ -222,7 +221,6 @@ def shortlist(args: ShortlistArguments) -> None:
     """
     from dragoman.tasks import catalogue
 
-    log_to_stderr()
     settings = shortlist_settings()(**values_of(args, shortlist_settings))
     opened = catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     from dragoman.tasks.translation.shortlist import learn_shortlist

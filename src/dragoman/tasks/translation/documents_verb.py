@@ -128,11 +128,19 @@ def watch(
     """Translate arriving files until Ctrl-C or SIGTERM. ``lines`` translates the lines of files
     that are not documents; ``say`` receives messages. Errors: ``DragomanError``."""
     from dragoman.cluster.watch import Watch
+    from dragoman.console.given import lines_given
+    from dragoman.formats.files import is_document, open_document
 
     assert args.to is not None, "check_watching comes first"
 
     def do(source: Path, output: Path) -> None:
-        _translate(args, translator, lines, language, source, output)
+        if not args.plain and (args.document or is_document(source)):
+            document = _in_columns(open_document(source), args.columns)
+            translator.document(document, output, final=args.final)
+            return
+        read = lines_given([source], [], language, plain=args.plain)
+        with output.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+            out.writelines(f"{line}\n" for line in lines(read))
 
     with _Interrupts() as interrupts:
         watched = Watch(args.given[0], args.to, interrupts.breaking(do), say)
@@ -142,22 +150,6 @@ def watch(
         files = plural(watched.count, "file was", "files were")
         bad = f", and {watched.failed:,} set aside" if watched.failed else ""
         say(f"stopped: {files} translated{bad}. Run the same command to continue")
-
-
-def _translate(
-    args: Any, translator: Any, lines: Lines, language: str, source: Path,
-    output: Path,
-) -> None:  # fmt: skip
-    from dragoman.console.given import lines_given
-    from dragoman.formats.files import is_document, open_document
-
-    if not args.plain and (args.document or is_document(source)):
-        document = _in_columns(open_document(source), args.columns)
-        translator.document(document, output, final=args.final)
-        return
-    read = lines_given([source], [], language, plain=args.plain)
-    with output.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
-        out.writelines(f"{line}\n" for line in lines(read))
 
 
 class _Interrupts:

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from dragoman.documents.placing import Translated, place_codes
 from dragoman.formats.html.text import HtmlDocument
-from dragoman.formats.units.document import Target, parts_of
+from dragoman.formats.units.document import Target
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import ApiKey, Message, Texts, json_of
@@ -262,8 +262,7 @@ async def _translate_html(
             translated[m].append(Translated(running, passage, best, source))
         for m, document in enumerate(documents):
             targets = await with_tags(choices[m][0], translated[m], service.texts, client)
-            parts = [parts_of(target) for target in targets]
-            versions[m].append(await service.texts.do(client, partial(document.join, parts)))
+            versions[m].append(await service.texts.do(client, partial(document.join, targets)))
     return versions
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from dragoman.forms.form import Pair
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
 from dragoman.runs.recipe.sections import writes_what_it_reads
-from dragoman.tasks.shared.validation import (
-    PairsValidation,
-    loss_scores,
-    samples_of,
-    sum_loss,
-)
-from dragoman.training.records import Evaluation
+from dragoman.tasks.shared.validation import PairsValidation
 
 
 class TranslationValidation(PairsValidation):
@@ -20,22 +17,21 @@ class TranslationValidation(PairsValidation):
 
     without = "empty or longer than plan.max_source, plan.max_target or the positions of the model"
 
-    def __call__(self, update: int) -> Evaluation:
-        losses = loss_scores(*sum_loss(self))
-        engine, some, settings = self.engine(), self.some(), self.search_settings()
-        values = engine.source.read([pair.source for pair in some])
+    def search(self, pairs: Sequence[Pair]) -> tuple[dict[str, float], Sequence[str]]:
+        engine, settings = self.engine(), self.search_settings()
+        values = engine.source.read([pair.source for pair in pairs])
         n_bests = engine.search(engine.request(source, settings) for source in values)
         hypotheses = engine.target.raw([best.tokens for best, *_ in n_bests])
         scores = evaluate_translation(
             hypotheses,
-            [[pair.target for pair in some]],
+            [[pair.target for pair in pairs]],
             self.recipe.languages.target,
             # Text that Moses has tokenised already must not be tokenised again.
             tokenizer="none" if self.recipe.data.moses else None,
             metrics=("BLEU", "chrF"),
         )
-        measured = losses | {"bleu": scores["BLEU"], "chrf": scores["chrF"]}
+        measured = {"bleu": scores["BLEU"], "chrf": scores["chrF"]}
         if writes_what_it_reads(self.recipe):
-            errors = WordErrors.of([pair.target for pair in some], hypotheses)
+            errors = WordErrors.of([pair.target for pair in pairs], hypotheses)
             measured |= {"wer": errors.words.rate, "cer": errors.characters.rate}
-        return Evaluation(measured, samples_of(some, hypotheses))
+        return measured, hypotheses

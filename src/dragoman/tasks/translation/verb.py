@@ -36,7 +36,7 @@ from dragoman.console.options import (
     translator_settings,
     values_of,
 )
-from dragoman.console.output import log_to_stderr, output_to
+from dragoman.console.output import output_to
 from dragoman.tasks.translation import documents_verb
 
 if TYPE_CHECKING:
@@ -139,7 +139,6 @@ def translate(args: TranslateArguments) -> None:
 
       dragoman translate runs/demo inbox/ --to outbox/ --watch
     """
-    log_to_stderr(args.quiet, args.verbose)
     _check_options(args)
     from dragoman.tasks.catalogue import open_run
 
