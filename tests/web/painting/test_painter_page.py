@@ -16,7 +16,7 @@ from trained_run import trained_run
 from warm_server import serving
 
 ANSWER = re.compile("v1/images/generations")
-SHOWN = "document.getAnimations().every((one) => one.playState === 'finished')"
+SHOWN = "() => document.getAnimations().every((one) => one.playState === 'finished')"
 """Whether all patches have appeared."""
 CAPTION = "#paint?text=a%20red%20block%20above"
 
@@ -74,8 +74,9 @@ def test_arrows_lead_from_patch_to_patch(opened: Open) -> None:
         page.keyboard.press("ArrowRight")
         expect(page.locator(".cells button").nth(columns + 1)).to_be_focused()
         page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowLeft")
         expect(page.locator(".cells button").nth(columns)).to_be_focused()
+        page.keyboard.press("ArrowLeft")  # to the end of the line before
+        expect(page.locator(".cells button").nth(columns - 1)).to_be_focused()
 
 
 def test_others_are_drawn_kept_in_the_address_and_saved(opened: Open) -> None:

@@ -143,7 +143,7 @@ def test_every_symbol_of_the_tree_is_looked_into(opened: Open) -> None:
         parts = page.get_by_role("group", name="Which attention")
         expect(parts.get_by_role("button")).to_have_count(3)
         choice = page.locator(".choices li button:not([disabled])").first
-        other = choice.locator("b").inner_text()
+        other = choice.locator(".name").inner_text()
         choice.click()
         expect(page.locator(".both .new")).to_be_visible()
         expect(symbols.nth(1)).to_have_text(re.compile(rf"(^|/){re.escape(other)}$"))
