@@ -4,8 +4,8 @@
 
 A run of ``dragoman demo`` must be served there, of any task: the pictures are those of its views.
 A detector and a model that transcribes need a FILE to read. The demo has no tagger: ``tag.png`` is
-of a run that was trained on sentences with names, and ``label.png`` of one of MNIST's digits
-(docs/results.md). Chromium is Debian's, as for the page's tests.
+of a run that was trained on the treebank's parts of speech, and ``label.png`` of one of MNIST's
+digits (docs/results.md). Chromium is Debian's, as for the page's tests.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ BEGINNING = "Das Tier"
 LABELLED = "A bear caught the animal although it was very strong."
 BLANKS = "The ___ didn't cross the street because it was too ___."
 CAPTION = "a small blue square above a large blue triangle"
+TAGGED = "The company said it plans to report its first loss in three years ."
 WORDS = "the old dog sees the small cat of the house ."
 
 
@@ -119,7 +120,7 @@ def labelling(browser: Browser, address: str) -> None:
 def drawing(browser: Browser, address: str) -> None:
     """A digit as it is drawn, and what it is taken for."""
     page = opened(browser, f"{address}/#label", height=620)
-    box = page.locator("canvas").first.bounding_box(timeout=60_000)
+    box = page.get_by_role("img", name="Draw here").bounding_box(timeout=60_000)
     assert box is not None
     three = (
         (0.3, 0.25), (0.4, 0.17), (0.55, 0.15), (0.68, 0.24), (0.67, 0.38), (0.5, 0.48),
@@ -150,6 +151,13 @@ def painting(browser: Browser, address: str) -> None:
     taken(page, "paint")
 
 
+def tagging(browser: Browser, address: str) -> None:
+    """A tag for each word, and what else one of them could be."""
+    page = opened(browser, f"{address}/#tag?text={quote(TAGGED)}", height=620)
+    page.locator(".words .word", has_text=re.compile("^plans")).first.click(timeout=60_000)
+    taken(page, "tag")
+
+
 def parsing(browser: Browser, address: str) -> None:
     """A tree, one of its brackets pointed at."""
     page = opened(browser, f"{address}/#parse?text={quote(WORDS)}", height=770)
@@ -172,6 +180,7 @@ PICTURES = {
     "language-model": writing,
     "masked": filling,
     "classification": labelling,
+    "tagging": tagging,
     "parsing": parsing,
     "detection": partial(given, view="boxes", name="detect", height=720),
     "transcription": partial(given, view="transcribe", name="transcribe", height=720),

@@ -299,6 +299,11 @@ def test_a_run_that_does_not_read_english_takes_a_sentence_of_its_own(
     assert made.sentence.reference == sample["reference"] and made.decoding.is_reference
 
 
+def test_of_a_text_the_first_sentence(run: Run) -> None:
+    text = " Mr. Smith sleeps. " + "He dreams. " * 400
+    assert subject_of(run, text, "fp32").sentence == "Mr. Smith sleeps."
+
+
 @pytest.mark.parametrize(
     ("text", "message"), [("a " * 60, "“a a a .*at most 40"), ("\u200b", "no words")]
 )

@@ -19,8 +19,8 @@ class LessonArguments:
 
     run: RunFolder = argument("RUN")
     sentence: str | None = None
-    """The sentence that the lesson is about. Default: the sentence of the paper, or for a run that
-    does not read English, one that the run was measured on."""
+    """The sentence that the lesson is about; of a text, its first. Default: the sentence of the
+    paper, or for a run that does not read English, one that the run was measured on."""
     to: Path = option(Path("lesson.html"))
     """The file to write. The teacher's sheet is written next to it, as NAME-teacher.html."""
 

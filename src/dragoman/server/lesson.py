@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from functools import partial
 
-from pydantic import Field
-
 from dragoman.base.errors import DragomanError
 from dragoman.insight.lesson.answer import Lesson
 from dragoman.insight.lesson.lesson import make_lesson, subject_of
@@ -26,9 +24,9 @@ class LessonRequest(KeyedMessage):
 
     run: str | None = None
     """The name of the run. Default: the first run of the server."""
-    text: str = Field(default="", max_length=2000)
-    """The sentence that the lesson is about. Default: the sentence of the paper, or for a run that
-    does not read English, one that the run was measured on."""
+    text: str = ""
+    """A text; the lesson is about its first sentence. Default: the sentence of the paper, or for a
+    run that does not read English, one that the run was measured on."""
 
 
 def endpoints(service: Service) -> Endpoints:

@@ -52,7 +52,7 @@ export class LessonState extends Ask {
     this.lesson = this.file?.[0] ?? null;
   }
 
-  /** Show the lesson of a run about a sentence. */
+  /** Show the lesson of a run about the first sentence of a text. */
   open(run: string, text: string): void {
     const asked = `${run} ${text}`;
     if (asked === this.#asked) return;
@@ -70,6 +70,7 @@ export class LessonState extends Ask {
     if (!known) this.status = "waiting";
     const lesson: Lesson = known ?? (await (await call("v1/lesson", post(request, signal))).json());
     this.#known.set(asked, lesson);
+    if (signal.aborted) return;
     if (lesson.model.name !== this.lesson?.model.name) this.guesses = {};
     this.lesson = lesson;
     this.status = "done";
@@ -118,12 +119,6 @@ function wordsOf(tokens: readonly string[], words: readonly number[]): string[] 
     out[word] = (out[word] ?? "") + token.replaceAll("\u2581", "");
   });
   return out;
-}
-
-/** The sentence that a text begins with. */
-export function firstSentence(text: string): string {
-  const [first] = new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(text.trim());
-  return first?.segment.trim() ?? "";
 }
 
 export const sourceWords = ({ tokens, words }: LessonSentence): string[] => wordsOf(tokens, words);

@@ -12,6 +12,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.base.wording import shorten as abridge
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.session import InspectionSession
+from dragoman.forms.segmentation import segment
 from dragoman.insight.lesson import steps
 from dragoman.insight.lesson.answer import Lesson, LessonModel, LessonSentence, OpenedHeads
 from dragoman.insight.lesson.learning import learning_step
@@ -29,8 +30,9 @@ Array = NDArray[np.floating]
 
 
 def subject_of(run: Run, text: str, precision: InferencePrecision = "auto") -> Subject:
-    """Open a run for a lesson about ``text``. Without a text, or with the paper's sentence for a
-    run that does not read English, it is one of the sentences that the run was measured on.
+    """Open a run for a lesson about the first sentence of ``text``. Without a text, or with the
+    paper's sentence for a run that does not read English, it is one of the sentences that the run
+    was measured on.
 
     Errors: ``DragomanError`` for a run that gives no lesson.
     """
@@ -41,6 +43,7 @@ def subject_of(run: Run, text: str, precision: InferencePrecision = "auto") -> S
         )
     is_english = run.languages[0].partition("-")[0] == "en"
     text = text.strip() or (PAPER if is_english else "")
+    text = text and segment(text, run.languages[0])[0].text
     own = text == PAPER and not is_english
     return Subject.open(run, None if own else text or None, precision=precision)
 
