@@ -103,18 +103,14 @@ def writing(browser: Browser, address: str) -> None:
     taken(page, "write")
 
 
-def filling(browser: Browser, address: str) -> None:
-    """Blanks with their candidates."""
-    page = opened(browser, f"{address}/#fill?text={quote(BLANKS)}", height=780)
-    expect(page.locator("p.text mark").first).to_be_visible(timeout=60_000)
-    taken(page, "fill")
-
-
-def labelling(browser: Browser, address: str) -> None:
-    """A label with what the words have to do with it."""
-    page = opened(browser, f"{address}/#classify?text={quote(LABELLED)}", height=620)
-    expect(page.locator(".words")).to_be_visible(timeout=60_000)
-    taken(page, "classify")
+def seen(view: str, text: str, until: str, height: int, browser: Browser, address: str) -> None:
+    """What a model makes of a text, once an element is there; a word that has a tag is clicked."""
+    page = opened(browser, f"{address}/#{view}?text={quote(text)}", height=height)
+    shown = page.locator(until).first
+    expect(shown).to_be_visible(timeout=60_000)
+    if view == "tag":
+        shown.click()
+    taken(page, view)
 
 
 def drawing(browser: Browser, address: str) -> None:
@@ -144,20 +140,6 @@ def given(browser: Browser, address: str, *, view: str, name: str, height: int) 
     taken(page, name)
 
 
-def painting(browser: Browser, address: str) -> None:
-    """A picture of a caption, and others of the same."""
-    page = opened(browser, f"{address}/#paint?text={quote(CAPTION)}", height=700)
-    expect(page.locator(".others .thumb").first).to_be_visible(timeout=60_000)
-    taken(page, "paint")
-
-
-def tagging(browser: Browser, address: str) -> None:
-    """A tag for each word, and what else one of them could be."""
-    page = opened(browser, f"{address}/#tag?text={quote(TAGGED)}", height=620)
-    page.locator(".words .word", has_text=re.compile("^plans")).first.click(timeout=60_000)
-    taken(page, "tag")
-
-
 def parsing(browser: Browser, address: str) -> None:
     """A tree, one of its brackets pointed at."""
     page = opened(browser, f"{address}/#parse?text={quote(WORDS)}", height=770)
@@ -178,13 +160,13 @@ DRAWN = ("classification", "pictures")
 PICTURES = {
     "translation": translation,
     "language-model": writing,
-    "masked": filling,
-    "classification": labelling,
-    "tagging": tagging,
+    "masked": partial(seen, "fill", BLANKS, "p.text mark", 780),
+    "classification": partial(seen, "classify", LABELLED, ".words", 620),
+    "tagging": partial(seen, "tag", TAGGED, ".word >> nth=4", 620),
     "parsing": parsing,
     "detection": partial(given, view="boxes", name="detect", height=720),
     "transcription": partial(given, view="transcribe", name="transcribe", height=720),
-    "painting": painting,
+    "painting": partial(seen, "paint", CAPTION, ".others .thumb", 700),
 }
 
 

@@ -41,11 +41,9 @@ def subject_of(run: Run, text: str, precision: InferencePrecision = "auto") -> S
             f"{run.folder} is a {run.task.called}; a lesson is about a run that reads a text and "
             f"writes another one. To use it: {run.use}"
         )
-    is_english = run.languages[0].partition("-")[0] == "en"
-    text = text.strip() or (PAPER if is_english else "")
-    text = text and segment(text, run.languages[0])[0].text
-    own = text == PAPER and not is_english
-    return Subject.open(run, None if own else text or None, precision=precision)
+    text = segment(text.strip() or PAPER, run.languages[0])[0].text
+    own = text == PAPER and run.languages[0].partition("-")[0] != "en"
+    return Subject.open(run, None if own else text, precision=precision)
 
 
 def make_lesson(subject: Subject) -> Lesson:
