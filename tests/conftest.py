@@ -41,6 +41,9 @@ if os.environ.get("DRAGOMAN_TEST_GPU") != "on":
 # kernels. Those of measuring take it out again.
 os.environ["DRAGOMAN_MEASURE"] = "off"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# A shell's background jobs, and all that they start, ignore Ctrl-C; tests send it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # The tests start hundreds of processes: each would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
