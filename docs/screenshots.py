@@ -29,7 +29,7 @@ TEXT = (
     "street because it was too wide.\n\nThe young queen sings in the garden."
 )
 BEGINNING = "Das Tier"
-LABELLED = "A bear caught the animal although it was very strong."
+LABELLED = "The woman bought the lamp because it was cheap."
 BLANKS = "The ___ didn't cross the street because it was too ___."
 CAPTION = "a small blue square above a large blue triangle"
 TAGGED = "The company said it plans to report its first loss in three years ."
