@@ -39,7 +39,7 @@ TWO := -n 2 --dist loadfile --no-loadscope-reorder
 test: $(DEV) ## run the tests to run while working (four minutes)
 	@$(BIN)/python -m pytest -m 'not slow and not system' $(TWO) $(ARGS)
 
-test-system: $(DEV) ## run those of the whole: in a browser, beside servers, after the demo (… minutes)
+test-system: $(DEV) ## run those of the whole: commands, in a browser, beside servers, after the demo (ten minutes)
 	@$(BIN)/python -m pytest -m 'system and not slow' $(TWO) $(ARGS)
 
 test-slow: $(DEV) ## run all tests, the slow ones too

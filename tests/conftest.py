@@ -174,14 +174,18 @@ SHORT_DEMO = (
 """The demo with less than half of its text: it translates nearly as well."""
 
 
+WHOLE = ("test_verb", "test_demo", "test_without_torch")
+"""Beside those of cli/ and studies/, the files of tests that call a whole command."""
+
+
 def needs(item: pytest.Item, *fixtures: str) -> bool:
     return not set(fixtures).isdisjoint(getattr(item, "fixturenames", ()))
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that a command line leaves out are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test that needs a browser or the demo as one of the system, and put the files in
-    order. Those of which many wait for another process come first, while the demo is trained
+    """Mark each test of a whole command or study, or that needs a browser or the demo, as one of
+    the system, and put the files in order. Those of which many wait for another process come first, while the demo is trained
     beside them; those that wait for the demo come late. Those shown in a browser come last, since
     its driver keeps an event loop in the thread of the tests; of these the files of many tests
     come first, so that several processes end together."""
@@ -190,6 +194,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.parent.name
         waits = folder in ("cluster", "prepare", "serving") or item.path.stem == "test_endpoint"
         place = 0 if waits else 1
+        if folder in ("cli", "studies") or item.path.stem in WHOLE:
+            item.add_marker(pytest.mark.system)
         if needs(item, "chromium", "demo"):
             item.add_marker(pytest.mark.system)
             place = 2
