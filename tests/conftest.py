@@ -185,10 +185,10 @@ def needs(item: pytest.Item, *fixtures: str) -> bool:
 @pytest.hookimpl(tryfirst=True)  # before those that a command line leaves out are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test of a whole command or study, or that needs a browser or the demo, as one of
-    the system, and put the files in order. Those of which many wait for another process come first, while the demo is trained
-    beside them; those that wait for the demo come late. Those shown in a browser come last, since
-    its driver keeps an event loop in the thread of the tests; of these the files of many tests
-    come first, so that several processes end together."""
+    the system, and put the files in order. Those of which many wait for another process come
+    first, while the demo is trained beside them; those that wait for the demo come late. Those
+    shown in a browser come last, since its driver keeps an event loop in the thread of the tests;
+    of these the files of many tests come first, so that several processes end together."""
     in_browser, places = Counter[Path](), dict[Path, int]()
     for item in items:
         folder = item.path.parent.name

@@ -359,6 +359,10 @@ def test_what_cannot_be_prepared_is_told(recipe: Recipe, tmp_path: Path, inline:
         run(recipe, tmp_path / "out", lines=31)
     with pytest.raises(DragomanError, match="no prepared text"):
         recipe_of_prepared(tmp_path / "out", (), Recipe)
+    data = recipe.data
+    made = data.train[0].model_copy(update={"synthetic": True})
+    with pytest.raises(DragomanError, match="monolingual or synthetic text"):
+        run(recipe.override(data={"train": (*data.train, made)}), tmp_path / "made")
     (tmp_path / "c.tsv").write_text("changed\tchanged\n")
     with pytest.raises(DragomanError, match=r"c\.tsv has changed"):
         run(recipe, tmp_path / "out")

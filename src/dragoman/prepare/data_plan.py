@@ -20,7 +20,6 @@ from dragoman.cluster.rows import Stretch, decode, lines_of, place_of
 from dragoman.data.files import corpora
 from dragoman.data.files.bilingual import jsonl_pairs, tsv_pairs
 from dragoman.data.files.corpora import format_of, read_pairs
-from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import far_too_long
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
@@ -113,7 +112,8 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
     parts: list[PartOfCorpus] = []
     for number, corpus in enumerate(recipe.data.train):
         next(read_pairs(corpus), None)  # a problem of a file is reported at once
-        of_corpus = tuple(kind_of(file)[1] for file in _files(corpus))
+        paths = chain.from_iterable(map(corpora.files_of, (corpus.source, corpus.target)))
+        of_corpus = tuple(kind_of(file)[1] for file in files_of([*map(str, paths)]))
         files.append(of_corpus)
         if format_of(corpus) not in _BY_LINES:
             parts.append(PartOfCorpus(number, ()))
@@ -167,6 +167,8 @@ def check_fits(recipe: Recipe) -> None:
         reason = "it has no files to train on (data.train)"
     elif data.old is not None:
         reason = "it tunes a run and keeps old text (data.old), which only dragoman train does"
+    elif data.monolingual or any(corpus.is_synthetic for corpus in data.train):
+        reason = "it learns from monolingual or synthetic text, which only dragoman train does"
     elif data.prepared is not None:
         reason = f"its text is prepared already, in {data.prepared}"
     elif recipe.spec.reads_files:
@@ -177,11 +179,6 @@ def check_fits(recipe: Recipe) -> None:
         reason = "a corpus has groups, which may be spread over several parts"
     if reason:
         raise RecipeError(f"recipe {recipe.name} cannot be prepared: {reason}")
-
-
-def _files(corpus: CorpusSettings) -> list[File]:
-    sides = (corpora.files_of(side) for side in (corpus.source, corpus.target))
-    return files_of([str(path) for path in chain.from_iterable(sides)])
 
 
 def _check_unchanged(files: Iterable[File]) -> None:
