@@ -39,9 +39,16 @@ export function roving(selector: string): Attachment<HTMLElement> {
       const items = all();
       if (items.includes(event.target as HTMLElement)) for (const one of items) one.tabIndex = one === event.target ? 0 : -1;
     };
+    // Where other elements have come, one can be reached by Tab.
+    const changes = new MutationObserver(() => {
+      const items = all();
+      if (items[0] && items.every((one) => one.tabIndex)) items[0].tabIndex = 0;
+    });
+    changes.observe(node, { childList: true, subtree: true });
     node.addEventListener("keydown", key);
     node.addEventListener("focusin", focus);
     return () => {
+      changes.disconnect();
       node.removeEventListener("keydown", key);
       node.removeEventListener("focusin", focus);
     };
