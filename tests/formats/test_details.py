@@ -79,7 +79,31 @@ def test_right_to_left() -> None:
     assert '<w:pPr><w:bidi/><w:jc w:val="left"/></w:pPr>' in got
     assert "<w:rPr><w:b/><w:rtl/></w:rPr>" in got
     page = joined(b'<html lang="en"><p>one', "a.html", ["אחת"], wanted=OutputOptions("he"))
-    assert page == '<html lang="he" dir="rtl"><p>אחת'
+    assert page == '<html dir="rtl" lang="he"><p>אחת'
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ('<html lang="he"dir="rtl">', '<html lang="de"dir="ltr">'),
+        ("<html class='x'lang='en'>", "<html class='x'lang=\"de\">"),
+        ("<HTML LANG = en id=/a/b/>", '<HTML LANG = "de" id=/a/b/>'),
+        ("<html lang dir=RTL>", '<html lang="de" dir="ltr">'),
+    ],
+)
+def test_a_page_is_of_its_new_language_however_its_attributes_are_written(
+    tag: str, expected: str
+) -> None:
+    page = joined(f"{tag}<p>one".encode(), "a.html", ["eins"], wanted=OutputOptions("de"))
+    assert page == f"{expected}<p>eins"
+
+
+@pytest.mark.parametrize("unseen", ["<!-- -->", "<wbr>"])
+def test_there_is_no_space_beside_what_nobody_sees(unseen: str) -> None:
+    source = f"<p>東京{unseen}、大阪です。".encode()
+    document = read_document(source, "a.html")
+    page = document.join([["Tokyo", 0, ", Osaka."]], OutputOptions("en"))
+    assert page.decode() == f"<p>Tokyo{unseen}, Osaka."
 
 
 def test_headings_of_tables_in_sheets_are_kept() -> None:

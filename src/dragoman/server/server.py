@@ -113,7 +113,9 @@ class Renewal:
     def _open(self, names: list[str]) -> dict[str, ServedRun]:
         settings = self._service.settings
         return {
-            name: self._tasks.open(catalogue.Run.open(self._folders[name]), settings, name)
+            name: self._tasks.open(
+                catalogue.Run.open(self._folders[name].resolve()), settings, name
+            )
             for name in names
         }
 
@@ -149,7 +151,7 @@ def serve(
 
 def _load(folders: Mapping[str, Path], settings: ServeSettings, tasks: ServedTasks) -> FastAPI:
     # Only the application holds the runs, so that it can release those that it replaces.
-    opened = {name: catalogue.Run.open(folder) for name, folder in folders.items()}
+    opened = {name: catalogue.Run.open(folder.resolve()) for name, folder in folders.items()}
     runs = [tasks.open(run, settings, name) for name, run in opened.items()]
     return create_app(runs, settings, LanguageDetector(), tasks)
 

@@ -17,7 +17,6 @@ from dragoman.formats.units.document import (
     check_pieces,
 )
 from dragoman.formats.units.encoding import Encoded, decode
-from dragoman.formats.xml.tokens import with_attribute
 
 _CHARSET = re.compile(
     r"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w\-.:]{1,40})|<\?xml[^>]{0,200}encoding=[\"']([\w\-.:]{1,40})",
@@ -90,10 +89,15 @@ def _in_language(text: str, wanted: OutputOptions) -> str:
     if token is None:
         return text
     tag = token.written
-    attributes = {attribute.name: attribute.value for attribute in token.attributes()}
-    for name in ("lang", "xml:lang"):
-        if name in attributes:
-            tag = with_attribute(tag, name, wanted.language)
-    if wanted.from_right or attributes.get("dir", "").lower() == "rtl":
-        tag = with_attribute(tag, "dir", "rtl" if wanted.from_right else "ltr")
+    attributes = {attribute.name: attribute for attribute in token.attributes()}
+    values = dict.fromkeys(attributes.keys() & {"lang", "xml:lang"}, wanted.language)
+    if wanted.from_right or ("dir" in attributes and attributes["dir"].value.lower() == "rtl"):
+        values["dir"] = "rtl" if wanted.from_right else "ltr"
+    places = {name: (there.begin, there.end) for name, there in attributes.items()}
+    new = len("<html"), len("<html")
+    for name in sorted(values, key=lambda name: places.get(name, new), reverse=True):
+        begin, end = places.get(name, new)
+        before = tag[:begin] if name in places else f"{tag[:begin]} {name}"
+        equals = "" if before.rstrip().endswith("=") else "="
+        tag = f'{before}{equals}"{values[name]}"{tag[end:]}'
     return text[:place] + tag + text[place + len(token.written) :]

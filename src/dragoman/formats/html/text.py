@@ -23,6 +23,7 @@ from dragoman.formats.units.inline import add_spaces
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
 _PICTURE = re.compile(r"<(?:img|input|image|embed)\b", re.IGNORECASE)
+_UNSEEN = re.compile(r"<(?:!|wbr\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,7 @@ def _running(parts: Sequence[_Part]) -> Unit:
                 apart_before=shows and not text[-1:].isalnum(),
                 apart_behind=shows and not next_character.isalnum(),
                 inserts=part.inserts,
+                shows=not _UNSEEN.match(part.written),
             )
         )
     return Unit(text.rstrip(_SPACE), tuple(tags))

@@ -50,6 +50,8 @@ class Code:
     """True if it shows text of its own (``<code>ls</code>``) and no word comes right before it."""
     apart_behind: bool = False
     """True if it shows text of its own and no word comes right after it."""
+    shows: bool = True
+    """False if a reader sees nothing of it, as of a comment."""
     inserts: tuple[Insert, ...] = ()
     partner: int | None = None
     """The number of the code at the other end of the element; None without one."""

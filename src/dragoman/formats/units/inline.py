@@ -161,7 +161,7 @@ def add_spaces(unit: Unit, target: Target) -> Target:
             code, beside = unit.tags[number], text[side : side + 1 or None]
             place = max(0, code.place + side)
             touched = is_asian(unit.text[place : code.place + side + 1]) and beside.isalnum()
-            if touched and not (is_asian(beside) or code.opens or code.closes):
+            if touched and code.shows and not (is_asian(beside) or code.opens or code.closes):
                 parts.append(" ")
     return parts
 

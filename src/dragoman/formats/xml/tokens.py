@@ -112,15 +112,14 @@ def local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-_ATTRIBUTE = re.compile(r"\s([\w:.\-]+)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)")
+_ATTRIBUTE = re.compile(r"\s([\w:.\-]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 
 
 def with_attribute(tag: str, name: str, value: str) -> str:
-    """A start tag with an attribute set; in HTML, its name may be in capitals, and its former value
-    without quotes."""
+    """A start tag with an attribute set."""
     written = f' {name}="{escape(value)}"'
     for match in _ATTRIBUTE.finditer(tag):
-        if match[1].lower() == name.lower():
+        if match[1] == name:
             return tag[: match.start()] + written + tag[match.end() :]
     end = len(tag) - (2 if tag.endswith("/>") else 1)
     return tag[:end].rstrip() + written + tag[end:]
