@@ -127,7 +127,7 @@ class Plan:
 
     @property
     def left_out(self) -> LeftOut:
-        """The examples that are too long for training, counted once over the whole store."""
+        """The examples of the whole store that are too long for training."""
         fitting = sum(chunks.examples for chunks in self._corpora)
         return LeftOut(sum(map(len, self._store.corpora)) - fitting, self._limits)
 

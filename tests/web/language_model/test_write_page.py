@@ -160,7 +160,9 @@ def test_another_word_is_chosen_and_undone(opened: Open) -> None:
     with opened() as page:
         read(page, BEGIN)
         settings(page).get_by_role("spinbutton", name="Tokens").fill("12")
-        page.locator(".word", has_text="schläft").click()
+        page.locator(".word", has_text="Hund").click()
+        expect(page.locator(".continuations .here")).to_contain_text("Hund")
+        page.locator(".word", has_text="schläft").click()  # the dialog of the first closes
         options = page.locator(".continuations li")
         expect(options.first).to_be_visible()
         assert 1 < options.count() <= 6

@@ -88,7 +88,7 @@ class Inspector:
     def __init__(
         self, engine: Engine, predictor: Predictor[object] | None, turns: FairExecutor
     ) -> None:
-        """``predictor``: the predictor of a run that reads its text as a whole, or None. ``turns``:
+        """``predictor``: what answers with the run, if it was given. ``turns``:
         the thread in which the work is done."""
         self._engine, self._predictor = engine, predictor
         self._target = engine.target

@@ -175,8 +175,8 @@ class ServedRun(ABC):
         run: Run,
         predictor: Predictor[object] | None = None,
     ) -> None:
-        """``run``: the run with its folder, from which its description is read. ``predictor``: the
-        predictor of a run that reads its text as a whole; None for other runs."""
+        """``run``: the run with its folder, from which its description is read. ``predictor``:
+        what answers with the run, if its text can be looked into; None for other runs."""
         self.name = name
         self.engine = engine
         self.settings = settings
