@@ -34,7 +34,7 @@ from dragoman.cli import (
 )
 from dragoman.console.options import commands
 from dragoman.console.output import UNREADABLE
-from dragoman.native.processor import keep_to_quota
+from dragoman.native.processor import keep_to_quota, wait_briefly
 from dragoman.tasks import program
 
 _shortlist, _use, _align = program.verbs()
@@ -104,6 +104,7 @@ def main() -> None:
             # Text is UTF-8 in any locale: a translation must not fail at its first umlaut.
             stream.reconfigure(encoding="utf-8", errors=UNREADABLE)
     keep_to_quota(os.environ)
+    wait_briefly(os.environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # to delete temporary files
     try:
         app(prog_name="dragoman")

@@ -155,11 +155,9 @@ def command(*words: object) -> str:
 def prepare_process() -> None:
     """Prepare the process before torch is imported."""
     from dragoman.native.allocator import keep_few_primitives, keep_memory
-    from dragoman.native.processor import wait_briefly
 
     keep_memory()
     keep_few_primitives(os.environ)
-    wait_briefly(os.environ)
 
 
 def refuse_processes(several: str) -> None:
