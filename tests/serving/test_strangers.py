@@ -23,6 +23,7 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.service.service import Service
 from dragoman.tasks.catalogue import Run
 
 pytestmark = pytest.mark.system
@@ -441,14 +442,21 @@ def test_files_of_the_page_are_answered_to_a_class_behind_one_address(
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets" / "How-iWOvqv2u.js").write_text("")
     monkeypatch.setattr("dragoman.server.app.WEB", tmp_path)
-    monkeypatch.setattr("dragoman.serving.service.service.TOO_MANY_SECONDS", 0.01)
+    slow: list[object] = []
+
+    async def slowed(service: Service) -> None:
+        slow.append(service)
+
+    monkeypatch.setattr(Service, "slow_down", slowed)
 
     async def check() -> None:
         limits = LimitSettings(burst=3, requests_per_minute=1)
         async with client_of(settings=ServeSettings(limits=limits)) as client:
             answers = [await client.get("/assets/How-iWOvqv2u.js") for _ in range(8)]
             assert [answer.status_code for answer in answers] == [200] * 8
-            # They take nothing from what the address may ask for.
+            assert len(slow) == 5
+            # They take nothing from what the address may ask for, nor from its probes.
+            assert (await client.get("/health")).status_code == 200 and len(slow) == 5
             assert (await client.post("/translate", json=WISH)).status_code == 200
 
     asyncio.run(check())

@@ -167,7 +167,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
                     "no_such_file", f"The page has no file {name[:100]!r}.", file=name[:100]
                 )
             # A class behind one address opens many pages, and a page without a file stays empty.
-            await service.count_cheap(http)
+            await service.count_cheap(http, "file")
             # The name contains a hash of the content.
             kept = {"cache-control": "public, max-age=31536000, immutable"}
             return FileResponse(path, headers=kept)

@@ -162,11 +162,11 @@ class Service:
         """Wait before answering a client that sends too many requests."""
         await asyncio.sleep(TOO_MANY_SECONDS)
 
-    async def count_cheap(self, http: Request) -> None:
-        """Count a request that is always answered: for /health, /ready or a file of the page. If a
-        client sends too many, its answers are delayed."""
+    async def count_cheap(self, http: Request, kind: str = "probe") -> None:
+        """Count a request that is always answered: a probe, for /health or /ready, or another kind,
+        which is counted apart. If a client sends too many, its answers are delayed."""
         try:
-            self.probes.take_one(stranger(http))
+            self.probes.take_one(Client(f"{kind} of {stranger(http).name}"))
         except Refusal:
             await self.slow_down()
 
