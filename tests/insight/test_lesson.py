@@ -7,6 +7,7 @@ import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from short_run import short_run
 
 from dragoman.base.errors import DragomanError
 from dragoman.engine.attention import open_cell
+from dragoman.engine.settings import EngineSettings
 from dragoman.insight.lesson.answer import Lesson, OpenedHeads
 from dragoman.insight.lesson.lesson import PAPER, make_lesson, subject_of
 from dragoman.models.interface import Part
@@ -324,6 +326,26 @@ def test_the_server_gives_the_same(run: Run, lesson: Lesson) -> None:
             assert refused.status_code == 400 and refused.json()["code"] == "no_lesson"
 
     asyncio.run(ask())
+
+
+def test_a_run_of_another_family_is_shown_beside(run: Run, run_of: Callable[..., Run]) -> None:
+    other = run_of("translation", "text", "recurrent")
+    assert other.languages == run.languages
+
+    async def ask() -> dict[str, Any]:
+        settings = ServeSettings(precision="fp32")
+        runs = [open_run(one, settings, name) for one, name in ((run, "tiny"), (other, "lstm"))]
+        async with client_of(*runs) as client:
+            return dict((await client.post("/v1/lesson", json={"run": "tiny"})).json())
+
+    (beside,) = asyncio.run(ask())["beside"]
+    assert (beside["name"], beside["family"]) == ("lstm", "recurrent")
+    updates = [update for update, _ in beside["outputs"]]
+    assert updates == sorted(updates) and updates[-1] == 2
+    predictor = other.predictor(EngineSettings(precision="fp32"))
+    engine = predictor.engine.over(other.model())
+    ((best, *_),) = engine.search([engine.request(predictor.source_ids(PAPER))])
+    assert beside["outputs"][-1][1] == engine.target.raw([best.tokens])[0]
 
 
 def test_a_run_of_another_task_gives_none(run_of: Callable[..., Run]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 
 from dragoman.base.errors import DragomanError
 from dragoman.insight.lesson.answer import Lesson
+from dragoman.insight.lesson.learning import learn_beside
 from dragoman.insight.lesson.lesson import make_lesson, subject_of
 from dragoman.server.figures import OF_OPERATORS, without_folder
 from dragoman.serving.http.messages import KeyedMessage, json_of
@@ -37,7 +39,8 @@ def endpoints(service: Service) -> Endpoints:
     def make(run: ServedRun, text: str) -> bytes:
         key = run.run.written, f"{run.name} {text}"
         if key not in kept:
-            kept[key] = _make(run, text)
+            others = [o for o in service.catalogue.translating if not o.run.task.reads_files]
+            kept[key] = _make(run, text, others)
         kept.move_to_end(key)
         while len(kept) > MAX_KEPT:
             kept.popitem(last=False)
@@ -54,9 +57,21 @@ def endpoints(service: Service) -> Endpoints:
     return routes
 
 
-def _make(run: ServedRun, text: str) -> bytes:
+def _make(run: ServedRun, text: str, others: Sequence[ServedRun]) -> bytes:
+    """Make the lesson of a run. ``others``: the runs of the server that translate text."""
+    families = {
+        other.run.recipe.model.kind: other
+        for other in reversed(others)
+        if other.run.languages == run.run.languages
+    }
     try:
-        return json_of(make_lesson(subject_of(run.run, text, run.settings.precision)))
+        subject = subject_of(run.run, text, run.settings.precision)
+        lesson = make_lesson(subject)
+        for family in sorted(families.keys() - {run.run.recipe.model.kind}):
+            other = families[family]
+            beside = subject_of(other.run, subject.sentence, other.settings.precision)
+            lesson.beside.append(learn_beside(beside, other.name))
+        return json_of(lesson)
     except OF_OPERATORS:
         raise
     except DragomanError as error:

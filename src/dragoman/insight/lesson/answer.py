@@ -285,6 +285,17 @@ class LearningStep(_Part):
     """The run at its snapshots, the earliest first. Empty if none are kept."""
 
 
+class Beside(_Part):
+    """Another run, of another family of models, while it learned."""
+
+    name: str
+    """The name of the run."""
+    family: str
+    """The family of its model, as recipes call it: `recurrent` or `convolutional`."""
+    outputs: list[tuple[int, str]]
+    """Some updates with the translation of the sentence; the last is that of the finished run."""
+
+
 class Lesson(_Part):
     """The lesson about one run and one sentence."""
 
@@ -328,3 +339,6 @@ class Lesson(_Part):
     """Step 9: the choice of the next token."""
     learning: LearningStep
     """Step 10: the training of the run."""
+    beside: list[Beside] = []
+    """Step 10: runs of the server that translate between the same languages and are no
+    Transformers, one of each family."""

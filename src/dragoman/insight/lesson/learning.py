@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dragoman.engine.session import Intervention
 from dragoman.insight.lesson import answer
 from dragoman.insight.lesson.reader import Reader, shorten
+from dragoman.insight.subject import Subject
+from dragoman.models.interface import Network
 from dragoman.runs.run import Run
 from dragoman.training.film import MOST_PARAMETERS
 
@@ -44,6 +46,24 @@ def learning_step(
         ],
         moments=_moments(run, reader, ids, tokens, place),
     )
+
+
+def learn_beside(subject: Subject, name: str) -> answer.Beside:
+    """Return what some moments of a run of any family make of the sentence. ``name``: its name."""
+    run, engine = subject.run, subject.predictor.engine
+    request = engine.request(subject.predictor.source_ids(subject.sentence), engine.search_settings)
+
+    def output(model: Network) -> str:
+        ((best, *_),) = engine.over(model).search([request])
+        return engine.target.raw([best.tokens])[0]
+
+    plain = subject.predictor.plain
+    is_small = sum(tensor.numel() for tensor in plain.parameters()) <= MOST_PARAMETERS
+    files = run.film() if is_small else []
+    outputs = [(update, output(run.model(file))) for update, file in files[:: 1 + len(files) // 6]]
+    updates = [line["update"] for line in run.metrics() if line["kind"] == "update"]
+    outputs.append((max(updates, default=0), output(plain)))
+    return answer.Beside(name=name, family=run.recipe.model.kind, outputs=outputs)
 
 
 def _loss(scores: Mapping[str, float]) -> float | None:
