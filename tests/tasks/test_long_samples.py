@@ -27,6 +27,7 @@ SMALL = (
 )  # fmt: skip
 
 
+@pytest.mark.system
 def test_a_document_in_the_dev_set_is_trained_with_and_reported(
     dragoman: Dragoman, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def old_of(recipe: Recipe) -> Recipe:
     return old
 
 
+@pytest.mark.system
 def test_two_thirds_of_the_pairs_in_the_batches_of_each_epoch_are_old(tuned: Run) -> None:
     store = prepare(tuned.recipe, tuned.folder, lambda _: None).train
     new, old = store.corpora
@@ -157,6 +158,7 @@ def test_a_blend_is_the_best_for_the_new_text_that_hardly_forgets_the_old(
     assert load_weights(tmp_path / WEIGHTS).metadata["alpha"] == "0.8"
 
 
+@pytest.mark.system
 def test_the_scores_before_and_after_are_those_of_evaluate(
     base: Run, new: list[str], dragoman: Dragoman, tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_validation_is_the_mean_over_all_symbols(learned: Path) -> None:
     assert found["loss"] == pytest.approx(mean) and mean > 0
 
 
+@pytest.mark.system
 def test_categories_that_training_has_not_are_told(learned: Path) -> None:
     run = Run.open(learned / "run")
     pairs = list(read_coco(learned / "dev" / "boxes.json"))[:3]

@@ -93,6 +93,7 @@ def test_codes_tell_pictures_again(learned: Path) -> None:
     assert again.scores == report.scores
 
 
+@pytest.mark.system
 def test_chance_is_told_of_ten_pictures_and_more(learned: Path) -> None:
     run = Run.open(learned / "painting")
     chance = PaintingRuntime().chance

@@ -99,6 +99,7 @@ def test_its_report_draws_trees(toy: Run) -> None:
     assert "not drawn" not in samples
 
 
+@pytest.mark.system
 def test_a_report_says_how_many_trees_it_leaves_out(toy: Run) -> None:
     ParsingEvaluation()(toy)
     path = toy.folder / "scores.json"

@@ -289,7 +289,7 @@ class Beside(_Part):
     """Another run, of another family of models, while it learned."""
 
     name: str
-    """The name of the run."""
+    """The name of the other run."""
     family: str
     """The family of its model, as recipes call it: `recurrent` or `convolutional`."""
     outputs: list[tuple[int, str]]
