@@ -121,15 +121,16 @@ export class AskTranslation extends Ask<"growing"> {
     }
     this.status = "waiting";
     const { name, source, beam } = this.run;
-    const asked: TranslateRequest = { text: this.text, run: name, source, ...into(this.run) };
+    const { text } = this;
+    const asked: TranslateRequest = { text, run: name, source, ...into(this.run) };
     // More than the beam would widen it, and so change the translation.
     const more = { n_best: Math.min(N_BEST, beam), warnings: true };
     try {
-      for await (const event of events<Event>("v1/translate", { ...asked, ...more }, signal)) this.#take(event);
+      for await (const event of events<Event>("v1/translate", { ...asked, ...more }, signal)) this.#take(event, text);
     } catch (error) {
       this.isBare = error instanceof ApiError && TOO_MUCH.includes(error.code);
       if (!this.isBare) throw error;
-      for await (const event of events<Event>("v1/translate", asked, signal)) this.#take(event);
+      for await (const event of events<Event>("v1/translate", asked, signal)) this.#take(event, text);
     }
   }
 
@@ -144,7 +145,7 @@ export class AskTranslation extends Ask<"growing"> {
     this.before = "";
   }
 
-  #take(event: Event): void {
+  #take(event: Event, text: string): void {
     switch (event.name) {
       case "start": {
         // A sentence that stands as it stood keeps its translation, and what was chosen for it.
@@ -187,7 +188,8 @@ export class AskTranslation extends Ask<"growing"> {
         break;
       }
       case "done":
-        this.status = "done";
+        // While somebody types on, what was asked before still comes in.
+        if (text === this.text) this.status = "done";
         break;
     }
   }
