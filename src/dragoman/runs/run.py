@@ -313,6 +313,11 @@ class Run:
         """Yields the records of training, update by update."""
         return read_metrics(self.folder / METRICS)
 
+    @property
+    def last_update(self) -> int:
+        """The last update in the log of the training; 0 without a log."""
+        return max((record["update"] for record in self.metrics()), default=0)
+
     def film(self) -> list[tuple[int, Path]]:
         """The update and the weights file of each snapshot of its film, for ``model``; the first
         ones first. Empty for a run that has none."""

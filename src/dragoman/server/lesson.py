@@ -34,13 +34,12 @@ class LessonRequest(KeyedMessage):
 def endpoints(service: Service) -> Endpoints:
     """The endpoint of lessons for one server."""
     routes = Endpoints(service)
-    kept: OrderedDict[tuple[int, str], bytes] = OrderedDict()
+    kept: OrderedDict[tuple[tuple[int, ...], str, str], bytes] = OrderedDict()
 
     def make(run: ServedRun, text: str) -> bytes:
-        key = run.run.written, f"{run.name} {text}"
+        key = tuple(served.run.written for served in service.catalogue.runs), run.name, text
         if key not in kept:
-            others = [o for o in service.catalogue.translating if not o.run.task.reads_files]
-            kept[key] = _make(run, text, others)
+            kept[key] = _make(run, text, service.catalogue.translating)
         kept.move_to_end(key)
         while len(kept) > MAX_KEPT:
             kept.popitem(last=False)
@@ -58,11 +57,11 @@ def endpoints(service: Service) -> Endpoints:
 
 
 def _make(run: ServedRun, text: str, others: Sequence[ServedRun]) -> bytes:
-    """Make the lesson of a run. ``others``: the runs of the server that translate text."""
+    """Make the lesson of a run. ``others``: the runs of the server that translate."""
     families = {
         other.run.recipe.model.kind: other
         for other in reversed(others)
-        if other.run.languages == run.run.languages
+        if other.run.languages == run.run.languages and not other.run.task.reads_files
     }
     try:
         subject = subject_of(run.run, text, run.settings.precision)

@@ -113,9 +113,7 @@ class Renewal:
     def _open(self, names: list[str]) -> dict[str, ServedRun]:
         settings = self._service.settings
         return {
-            name: self._tasks.open(
-                catalogue.Run.open(self._folders[name].resolve()), settings, name
-            )
+            name: self._tasks.open(catalogue.Run.open(self._folders[name]), settings, name)
             for name in names
         }
 
@@ -145,13 +143,14 @@ def serve(
     address first.
     """
     set_up_log(settings.log)
-    named = dict(zip(run_names(folders), folders, strict=True))
+    # A name such as "." would stand elsewhere in messages too, out of which folders are taken.
+    named = dict(zip(run_names(folders), map(Path.absolute, folders), strict=True))
     serve_app(_load(named, settings, tasks), settings, listener, named)
 
 
 def _load(folders: Mapping[str, Path], settings: ServeSettings, tasks: ServedTasks) -> FastAPI:
     # Only the application holds the runs, so that it can release those that it replaces.
-    opened = {name: catalogue.Run.open(folder.resolve()) for name, folder in folders.items()}
+    opened = {name: catalogue.Run.open(folder) for name, folder in folders.items()}
     runs = [tasks.open(run, settings, name) for name, run in opened.items()]
     return create_app(runs, settings, LanguageDetector(), tasks)
 

@@ -98,7 +98,7 @@ def last_update(folder: Path) -> int:
     """The last update in the log of a run; 0 if the run was not begun."""
     if not (folder / RECIPE).is_file():
         return 0
-    return max((record["update"] for record in catalogue.Run.open(folder).metrics()), default=0)
+    return catalogue.Run.open(folder).last_update
 
 
 def summary(folder: Path) -> str:

@@ -17,6 +17,9 @@ export const STEPS = 10;
 /** A part of the model that a step lights on the stage. */
 export type Lit = "pieces" | "positions" | "encoder" | "feed-forward" | "norm" | "decoder" | "cross" | "output" | "all";
 
+/** What each step lights. */
+export const LIT: Lit[] = ["pieces", "positions", "encoder", "encoder", "encoder", "norm", "decoder", "cross", "output", "all"];
+
 /** How much ink lies behind the tokens of both sentences, from 0 to 1, and which tokens are framed. */
 export interface Ink {
   source?: readonly number[];

@@ -239,15 +239,15 @@ def _running(parts: Sequence[_Part]) -> Unit:
             if is_second and tags and tags[-1].place == len(text) - len(plain) + 1:
                 tags[-1] = _with_space(tags[-1])
             continue
-        shows = part.kind == "element"
+        is_element = part.kind == "element"
         tags.append(
             Code(
                 len(text),
                 part.written,
                 opens=part.opens,
                 closes=part.closes,
-                apart_before=shows and not text[-1:].isalnum(),
-                apart_behind=shows and not next_character.isalnum(),
+                apart_before=is_element and not text[-1:].isalnum(),
+                apart_behind=is_element and not next_character.isalnum(),
                 inserts=part.inserts,
                 shows=not _UNSEEN.match(part.written),
             )

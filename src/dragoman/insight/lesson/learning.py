@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from dragoman.engine.session import Intervention
 from dragoman.insight.lesson import answer
@@ -58,12 +59,18 @@ def learn_beside(subject: Subject, name: str) -> answer.Beside:
         return engine.target.raw([best.tokens])[0]
 
     plain = subject.predictor.plain
-    is_small = sum(tensor.numel() for tensor in plain.parameters()) <= MOST_PARAMETERS
-    files = run.film() if is_small else []
+    files = _files(run, plain)
     outputs = [(update, output(run.model(file))) for update, file in files[:: 1 + len(files) // 6]]
-    updates = [line["update"] for line in run.metrics() if line["kind"] == "update"]
-    outputs.append((max(updates, default=0), output(plain)))
+    outputs.append((run.last_update, output(plain)))
     return answer.Beside(name=name, family=run.recipe.model.kind, outputs=outputs)
+
+
+def _files(run: Run, model: Network) -> list[tuple[int, Path]]:
+    """Return the updates and the weights of the film of a run, or of its snapshots. None of a large
+    model: each would take as long as opening the run."""
+    if sum(tensor.numel() for tensor in model.parameters()) > MOST_PARAMETERS:
+        return []
+    return run.film() or run.snapshots()
 
 
 def _loss(scores: Mapping[str, float]) -> float | None:
@@ -74,11 +81,10 @@ def _loss(scores: Mapping[str, float]) -> float | None:
 def _moments(
     run: Run, reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
 ) -> list[answer.Moment]:
-    # Each moment of a large model would take as long as opening the run.
-    if sum(tensor.numel() for tensor in reader.model.parameters()) > MOST_PARAMETERS:
-        return []
-    files = run.film() or run.snapshots()
-    readers = ((update, Reader(reader.predictor, run.model(file))) for update, file in files)
+    readers = (
+        (update, Reader(reader.predictor, run.model(file)))
+        for update, file in _files(run, reader.model)
+    )
     return [
         answer.Moment(
             update=update,

@@ -154,7 +154,6 @@ def _model(subject: Subject, reader: Reader) -> LessonModel:
     run, model, search = subject.run, reader.model, reader.engine.search_settings
     settings = model.settings
     source, target = run.languages[:2]
-    updates = [line["update"] for line in run.metrics() if line["kind"] == "update"]
     return LessonModel(
         name=subject.name,
         source=source,
@@ -167,7 +166,7 @@ def _model(subject: Subject, reader: Reader) -> LessonModel:
         target_vocabulary=reader.target.size,
         parameters=sum(tensor.numel() for tensor in model.parameters()),
         label_smoothing=run.recipe.training.label_smoothing,
-        updates=max(updates, default=0),
+        updates=run.last_update,
         beam=search.beam,
         length_penalty=search.length_penalty,
     )

@@ -88,8 +88,8 @@ class Inspector:
     def __init__(
         self, engine: Engine, predictor: Predictor[object] | None, turns: FairExecutor
     ) -> None:
-        """``predictor``: what answers with the run, if it was given. ``turns``:
-        the thread in which the work is done."""
+        """``predictor``: what answers with the run, if it was given. ``turns``: the thread in which
+        the work is done."""
         self._engine, self._predictor = engine, predictor
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
