@@ -65,21 +65,10 @@ export function kept(): Kept {
   return state && typeof state === "object" ? (state as Kept) : {};
 }
 
-let known = location.hash;
-
-/** The address, read now: what is put over it afterwards is put over what was read. */
-export function current(): Place {
-  known = location.hash;
-  return read(known);
-}
-
-/** Put a place into the address: over the one that stands there, or as a step that Back undoes.
- * Nothing is put over an address that somebody has just set and nobody has read. */
+/** Put a place into the address: over the one that stands there, or as a step that Back undoes. */
 export function put(place: Given, isStep = false): void {
-  if (!isStep && location.hash !== known) return;
   const hash = write(place);
   const state = { ...kept(), [place.view]: whole(place) };
   if (isStep) history.pushState(state, "", hash);
   else if (hash !== location.hash || kept()[place.view] !== state[place.view]) history.replaceState(state, "", hash);
-  known = location.hash;
 }

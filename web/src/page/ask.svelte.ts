@@ -65,7 +65,7 @@ export abstract class Ask<More extends string = never> {
   }
 
   /** Give up what is asked, or is about to be. */
-  protected cancel(): void {
+  cancel(): void {
     clearTimeout(this.#timer);
     this.#request?.abort();
   }
