@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from command_line import Dragoman
 from recipe_of_files import recipe_of
 from sacrebleu import sentence_chrf
@@ -17,6 +18,7 @@ from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.runs.corpora import plain_corpora, plain_pairs
+from dragoman.runs.prepare import prepare
 from dragoman.runs.run import RECIPE, VERDICT, WEIGHTS
 from dragoman.sizing.options import DistilOptions
 from dragoman.studies.distillation import (
@@ -26,8 +28,11 @@ from dragoman.studies.distillation import (
     student_recipe,
 )
 from dragoman.studies.steps import is_begun, refuse_begun
+from dragoman.tasks import teachers as teaching
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.report import write_report
+from dragoman.tasks.shared.examples import Pairs
+from dragoman.tasks.teachers import predictions_of
 from dragoman.tasks.training import train
 
 UPDATES = "training.updates=4"
@@ -222,6 +227,27 @@ def test_runs_that_cannot_teach_are_refused(
 def _with_recipe(folder: Path, text: str) -> Path:
     (folder / RECIPE).write_text(text, encoding="utf-8")
     return folder
+
+
+def test_predictions_are_kept_to_the_bit(student: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is asked for first, as after a resumption, and however the text is kept."""
+    recipe = Run.open(student).recipe
+    prepared = prepare(recipe, student, quietly)
+    store, cpu = prepared.train, torch.device("cpu")
+    pairs = Pairs(store, recipe, prepared.forms)
+    first, second = (predictions_of(recipe, pairs, store, cpu) for _ in range(2))
+    monkeypatch.setattr(teaching, "MOST_KEPT", 1)
+    anew = predictions_of(recipe, pairs, store, cpu)
+    batches = [pairs.batch(1, ids) for ids in ([3, 40, 5], [200], [5, 3], [41, 4, 40])]
+    for batch in batches[::-1]:
+        second(batch)
+    for batch in batches:
+        kept, predicted = first(batch), anew(batch)
+        assert all(map(torch.equal, kept, second(batch)))
+        assert torch.equal(kept.tokens, predicted.tokens)
+        torch.testing.assert_close(
+            kept.probabilities, predicted.probabilities, atol=1e-3, rtol=1e-3
+        )
 
 
 @pytest.mark.system

@@ -146,6 +146,7 @@ def _describe(
     """Yield the steps in words, with their times. ``runs``: the teachers; ``sources``: some of the
     text; ``tokens``: the target tokens of all of it."""
     from dragoman.sizing.budget import speed_of  # imports torch
+    from dragoman.tasks.teachers import MOST_KEPT
 
     translator = runs[0].open_predictor(ensemble=runs[1:])
     some = sources[:: max(1, len(sources) // _TIMED)]
@@ -154,12 +155,13 @@ def _describe(
     began = time.monotonic()
     translator.batch(some, settings=search)
     text = (time.monotonic() - began) / len(some) * plan.pairs / 60
-    # A pass without gradients takes about a third of an update.
-    taught = len(runs) / 3 / speed_of(runs[0].recipe) if recipe.training.teaching else 0.0
     learned = recipe.training.updates * recipe.plan.tokens_per_update
     if plan.epochs is not None:
         learned = round(plan.epochs * tokens * (plan.weight + recipe.data.train[0].weight))
-    rest = learned * (1 / speed_of(recipe) + taught) / 60 / (1 - SHARE)
+    predicted = min(learned, 2 * tokens) if 2 * tokens <= MOST_KEPT else learned
+    # A pass without gradients takes about a third of an update.
+    taught = len(runs) / 3 / speed_of(runs[0].recipe) if recipe.training.teaching else 0.0
+    rest = (learned / speed_of(recipe) + predicted * taught) / 60 / (1 - SHARE)
     if plan.minutes is not None:
         text = min(text, OF_TEXT * plan.minutes)
         rest = plan.minutes - text

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from dragoman.base.errors import RunError
+from dragoman.data.batches import Batch
+from dragoman.data.store import TokenStore
 from dragoman.engine.ensemble import readers_of
 from dragoman.models.ensemble import Ensemble
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks import catalogue
+from dragoman.tasks.shared.examples import Pairs
+from dragoman.training.losses.soft_targets import Likely, predict
 
 
 def teacher_runs(recipe: Recipe) -> list[Run]:
@@ -55,8 +61,74 @@ def check_teachers(runs: Sequence[Run]) -> None:
         readers_of(runs)
 
 
-def teachers_of(recipe: Recipe, device: torch.device) -> Ensemble:
-    """Return the teachers as one model that predicts tokens: the mean of their distributions."""
+def predictions_of(
+    recipe: Recipe, examples: Pairs, store: TokenStore, device: torch.device
+) -> Callable[[Batch], Likely]:
+    """Return the function that predicts the target of a batch with all teachers together: the mean
+    of their distributions.
+
+    The predictions are kept in memory if the pairs are the same in each epoch, and few enough.
+    """
     runs = teacher_runs(recipe)
     networks = [run.model().to(device) for run in runs]
-    return Ensemble(networks, readers_of(runs))  # type: ignore[arg-type]
+    predicting = partial(predict, Ensemble(networks, readers_of(runs)))  # type: ignore[arg-type]
+    is_fixed = not (recipe.text.sampling or recipe.training.noise.is_on)
+    if not is_fixed or store.total("target") + len(store) > MOST_KEPT:
+        return predicting
+    return _KeptPredictions(predicting, examples, recipe, store)
+
+
+MOST_KEPT = 1 << 20
+"""The most target tokens of a store whose predictions are kept: these take 100 MB."""
+_TOGETHER = 16
+"""This many neighbours are predicted together, always the same ones: so a resumed training computes
+the same to the last bit."""
+
+
+class _KeptPredictions:
+    """The predictions of teachers for the pairs of a store: each is made once, when it is first
+    learned, and kept in memory."""
+
+    def __init__(
+        self,
+        predicting: Callable[[Batch], Likely],
+        examples: Pairs,
+        recipe: Recipe,
+        store: TokenStore,
+    ) -> None:
+        self._predicting, self._examples = predicting, examples
+        plan, lengths = recipe.bounded_plan, store.lengths
+        fit = (lengths["source"] < plan.max_source) & (lengths["target"] < plan.max_target)
+        self._learned = fit
+        self._begins = np.concatenate([[0], np.cumsum(np.where(fit, lengths["target"] + 1, 0))])
+        self._known = np.zeros(-(-len(store) // _TOGETHER), np.bool_)
+        self._kept: Likely | None = None
+
+    def __call__(self, batch: Batch) -> Likely:
+        """Return what the teachers predict of a batch of these pairs."""
+        device = batch.target_out.device
+        needed = np.unique(np.array(batch.ids) // _TOGETHER)
+        for block in needed[~self._known[needed]].tolist():
+            self._predict(block, device)
+        assert self._kept is not None  # a batch has at least one example
+        rows = self._rows(batch.ids)
+        probabilities, tokens = (part[rows].to(device) for part in self._kept)
+        return Likely(probabilities.float(), tokens.long())
+
+    def _predict(self, block: int, device: torch.device) -> None:
+        first = block * _TOGETHER
+        ids = first + np.flatnonzero(self._learned[first : first + _TOGETHER])
+        likely = self._predicting(self._examples.batch(0, ids.tolist()).to(device))
+        if self._kept is None:
+            size = (int(self._begins[-1]), likely.tokens.shape[-1])
+            self._kept = Likely(
+                torch.empty(size, dtype=torch.float16), torch.empty(size, dtype=torch.int32)
+            )
+        rows = self._rows(ids)
+        self._kept.probabilities[rows] = likely.probabilities.half().cpu()
+        self._kept.tokens[rows] = likely.tokens.int().cpu()
+        self._known[block] = True
+
+    def _rows(self, ids: Iterable[int]) -> torch.Tensor:
+        begins = self._begins
+        return torch.from_numpy(np.concatenate([np.arange(*begins[i : i + 2]) for i in ids]))

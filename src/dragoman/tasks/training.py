@@ -41,9 +41,9 @@ from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
 from dragoman.tasks import catalogue
 from dragoman.tasks.new_run import fill_new_run, has_learned
-from dragoman.tasks.shared.examples import TrainingBatches
+from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.shared.validation import Validation
-from dragoman.tasks.teachers import teachers_of
+from dragoman.tasks.teachers import predictions_of
 from dragoman.tasks.tuning import blend, reading
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks, gpu_name
@@ -225,9 +225,9 @@ class _Training:
         self._parts = self._runtime.parts()
         self._validation_seconds = 0.0
         """The measured duration of one validation, or 0."""
-        examples = self._parts.examples(prepared.train, recipe, prepared.forms)
-        self._plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
-        self._batches = TrainingBatches(self._plan, examples)
+        self._examples = self._parts.examples(prepared.train, recipe, prepared.forms)
+        self._plan = Plan(self._examples, recipe.bounded_plan, recipe.seed, self._examples.sums)
+        self._batches = TrainingBatches(self._plan, self._examples)
         torch.manual_seed(torch_seed(recipe.seed))
         self._model = build_model(recipe, *prepared.forms)
         """A freshly initialised network. Measurements restore its weights."""
@@ -239,8 +239,11 @@ class _Training:
         if settings.consistency:
             return Consistent(writing(model), settings.label_smoothing, settings.consistency)
         if self.recipe.data.teachers and settings.teaching:
-            teachers = teachers_of(self.recipe, self._ranks.device)
-            return Taught(writing(model), teachers, settings.label_smoothing, settings.teaching)
+            assert isinstance(self._examples, Pairs)  # teachers are translators
+            predictions = predictions_of(
+                self.recipe, self._examples, prepared.train, self._ranks.device
+            )
+            return Taught(writing(model), predictions, settings.label_smoothing, settings.teaching)
         objective = self._parts.objective(model, settings.label_smoothing)
         if settings.ctc_weight:
             return JointCtc(objective, settings.ctc_weight)

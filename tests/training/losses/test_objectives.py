@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.training.losses.loss import PiecewiseCrossEntropy, SoftTargets
 from dragoman.training.losses.objectives import cross_entropy_of
-from dragoman.training.losses.soft_targets import Consistent, Taught
+from dragoman.training.losses.soft_targets import LIKELY, Consistent, Taught, predict
 
 
 @pytest.mark.parametrize(("by_kernels", "directly"), [(False, False), (True, False), (True, True)])
@@ -48,14 +50,29 @@ def test_the_loss_has_the_output_bias(by_kernels: bool, directly: bool) -> None:
     torch.testing.assert_close(found, list(grads), rtol=1e-4, atol=1e-5)
 
 
+def likeliest(soft: torch.Tensor, count: int) -> torch.Tensor:
+    """Keep the ``count`` likeliest tokens of each row, and spread the rest over all tokens."""
+    kept, tokens = soft.topk(count)
+    rest = (1 - kept.sum(-1, keepdim=True)) / soft.shape[-1]
+    return rest.expand_as(soft).scatter_add(-1, tokens, kept)
+
+
+@pytest.mark.parametrize("likely", [None, 4])
 @pytest.mark.parametrize(("smoothing", "weight"), [(0.1, 0.3), (0.0, 1.0), (0.2, 0.0)])
-def test_soft_targets_have_their_share_of_the_loss(smoothing: float, weight: float) -> None:
+def test_soft_targets_have_their_share_of_the_loss(
+    smoothing: float, weight: float, likely: int | None
+) -> None:
     torch.manual_seed(2)
     rows, width, vocabulary = 7, 5, 11
     hidden = torch.randn(rows, width, dtype=torch.float64, requires_grad=True)
     output = torch.randn(vocabulary, width, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(0, vocabulary, (rows,))
     soft = torch.softmax(torch.randn(rows, vocabulary, dtype=torch.float64), dim=-1)
+    given, tokens = soft, None
+    if likely:
+        kept, tokens = soft.topk(likely)
+        given = kept.float()
+        soft = likeliest(soft, likely)
     logits = hidden @ output.T
     right = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
     expected = (1 - weight) * right + weight * F.cross_entropy(logits, soft, reduction="sum")
@@ -64,7 +81,11 @@ def test_soft_targets_have_their_share_of_the_loss(smoothing: float, weight: flo
     pieces = PiecewiseCrossEntropy(
         lambda rows: rows @ output.T, [output], smoothing, logits_at_once=3 * vocabulary
     )
-    loss, nll = pieces(hidden, targets, SoftTargets(weight, lambda a, b: soft[a:b]))
+
+    def of_rows(first: int, last: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+        return given[first:last], None if tokens is None else tokens[first:last]
+
+    loss, nll = pieces(hidden, targets, SoftTargets(weight, of_rows))
     loss.backward()
     torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-5)
     plain = F.cross_entropy(logits, targets, reduction="sum")
@@ -77,7 +98,7 @@ def test_a_student_learns_the_mean_distribution_of_its_teachers() -> None:
     student, *teachers = (transformer(dropout=0.0) for _ in range(3))
     student.requires_grad_()
     batch = some_batch()
-    objective = Taught(student, Ensemble(teachers), 0.1, 0.4)
+    objective = Taught(student, partial(predict, Ensemble(teachers)), 0.1, 0.4)
     sums = objective(student, batch)
     sums.loss.backward()
     found = {name: p.grad.clone() for name, p in student.named_parameters() if p.grad is not None}
@@ -87,6 +108,7 @@ def test_a_student_learns_the_mean_distribution_of_its_teachers() -> None:
         return logits_of(model, batch).softmax(-1)
 
     wanted = torch.stack([probabilities(model) for model in teachers]).mean(0).detach()
+    wanted = likeliest(wanted, LIKELY)
     logits = logits_of(student, batch)
     right = F.cross_entropy(logits, batch.target_out, label_smoothing=0.1, reduction="sum")
     expected = 0.6 * right + 0.4 * F.cross_entropy(logits, wanted, reduction="sum")

@@ -46,9 +46,10 @@ class SoftTargets(NamedTuple):
     weight: float
     """The share of these distributions in the target distribution, λ; that of the right token is
     1 - λ."""
-    of_rows: Callable[[int, int], Tensor]
-    """A function that returns the probabilities (p, V) of the rows from the first number to the
-    second, last excluded."""
+    of_rows: Callable[[int, int], tuple[Tensor, Tensor | None]]
+    """A function that returns the distributions of the rows from the first number to the second,
+    last excluded: probabilities (p, V) and None, or those of the likeliest tokens (p, K) and these
+    tokens (p, K); then the rest is spread evenly over the vocabulary."""
 
 
 _LOGITS_AT_ONCE = {"cpu": 1 << 23, "cuda": 1 << 27}
@@ -173,9 +174,10 @@ class _Pieces(torch.autograd.Function):
             piece = hidden[start:stop].detach().requires_grad_()
             with torch.enable_grad():
                 logits = project(piece)
-                wanted = None if soft is None else soft.of_rows(start, start + len(piece))
+                wanted = (None, None) if soft is None else soft.of_rows(start, start + len(piece))
+                weight = soft.weight if soft else 0.0
                 piece_loss, piece_nll = _Piece.apply(  # type: ignore[no-untyped-call]
-                    logits, targets[start:stop], smoothing, wanted, soft.weight if soft else 0.0
+                    logits, targets[start:stop], smoothing, *wanted, weight
                 )
             with returning_gradients():
                 gradients = torch.autograd.grad(piece_loss, (piece, *parameters))
@@ -207,9 +209,11 @@ class _Piece(torch.autograd.Function):
         targets: Tensor,
         smoothing: float,
         soft: Tensor | None,
+        likely: Tensor | None,
         weight: float,
     ) -> tuple[Tensor, Tensor]:
-        """``soft``: probabilities (p, V) whose share in the target distribution is ``weight``."""
+        """``soft``, ``likely``: distributions as ``SoftTargets.of_rows`` returns them, whose share
+        in the target distribution is ``weight``."""
         # A cast of its own: log_softmax(bf16, dtype=float32) is three times slower on a CPU.
         log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (p, V)
         target = targets[:, None]
@@ -217,20 +221,28 @@ class _Piece(torch.autograd.Function):
         uniform = -log_probabilities.mean(dim=-1).sum(dtype=torch.float64)
         loss, hard = (1 - smoothing) * nll + smoothing * uniform, 1 - weight
         if soft is not None:
-            of_soft = -(soft * log_probabilities).sum(dtype=torch.float64)
+            if likely is None:
+                of_soft = -(soft * log_probabilities).sum(dtype=torch.float64)
+            else:
+                of_soft = -(soft * log_probabilities.gather(-1, likely)).sum(dtype=torch.float64)
+                rest = 1 - soft.sum(dim=-1, keepdim=True)  # (p, 1)
+                of_soft -= (rest[:, 0] * log_probabilities.mean(dim=-1)).sum(dtype=torch.float64)
             loss = hard * loss + weight * of_soft
         gradient = log_probabilities.exp_()
         if smoothing:
             gradient -= hard * smoothing / logits.shape[-1]
         gradient.scatter_add_(-1, target, gradient.new_full(target.shape, hard * (smoothing - 1)))
-        if soft is not None:
+        if soft is not None and likely is not None:
+            gradient -= weight * rest / logits.shape[-1]
+            gradient.scatter_add_(-1, likely, -weight * soft)
+        elif soft is not None:
             gradient -= weight * soft
         ctx.save_for_backward(gradient.to(logits.dtype))
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         # Only ``_Pieces`` asks, and with 1.
         (gradient,) = ctx.saved_tensors
-        return gradient, None, None, None, None
+        return gradient, None, None, None, None, None
