@@ -328,24 +328,43 @@ def test_the_server_gives_the_same(run: Run, lesson: Lesson) -> None:
     asyncio.run(ask())
 
 
-def test_a_run_of_another_family_is_shown_beside(run: Run, run_of: Callable[..., Run]) -> None:
-    other = run_of("translation", "text", "recurrent")
-    assert other.languages == run.languages
+def beside(run: Run, other: Run) -> list[dict[str, Any]]:
+    """Which runs a server that also has ``other`` shows beside ``run``."""
 
-    async def ask() -> dict[str, Any]:
+    async def ask() -> list[dict[str, Any]]:
         settings = ServeSettings(precision="fp32")
         runs = [open_run(one, settings, name) for one, name in ((run, "tiny"), (other, "lstm"))]
         async with client_of(*runs) as client:
-            return dict((await client.post("/v1/lesson", json={"run": "tiny"})).json())
+            answer = await client.post("/v1/lesson", json={"run": "tiny"})
+            assert answer.status_code == 200, answer.text
+            return list(answer.json()["beside"])
 
-    (beside,) = asyncio.run(ask())["beside"]
-    assert (beside["name"], beside["family"]) == ("lstm", "recurrent")
-    updates = [update for update, _ in beside["outputs"]]
+    return asyncio.run(ask())
+
+
+def test_a_damaged_run_is_not_shown_beside(
+    run: Run, run_of: Callable[..., Run], tmp_path: Path
+) -> None:
+    folder = tmp_path / "lstm"
+    shutil.copytree(run_of("translation", "text", "recurrent").folder, folder)
+    other = Run.open(folder)
+    files = other.film() or other.snapshots()
+    assert files
+    files[0][1].write_bytes(b"damaged")
+    assert beside(run, other) == []
+
+
+def test_a_run_of_another_family_is_shown_beside(run: Run, run_of: Callable[..., Run]) -> None:
+    other = run_of("translation", "text", "recurrent")
+    assert other.languages == run.languages
+    (shown,) = beside(run, other)
+    assert (shown["name"], shown["family"]) == ("lstm", "recurrent")
+    updates = [update for update, _ in shown["outputs"]]
     assert updates == sorted(updates) and updates[-1] == 2
     predictor = other.predictor(EngineSettings(precision="fp32"))
     engine = predictor.engine.over(other.model())
     ((best, *_),) = engine.search([engine.request(predictor.source_ids(PAPER))])
-    assert beside["outputs"][-1][1] == engine.target.raw([best.tokens])[0]
+    assert shown["outputs"][-1][1] == engine.target.raw([best.tokens])[0]
 
 
 def test_a_run_of_another_task_gives_none(run_of: Callable[..., Run]) -> None:

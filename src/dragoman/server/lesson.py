@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 from dragoman.base.errors import DragomanError
@@ -68,8 +69,9 @@ def _make(run: ServedRun, text: str, others: Sequence[ServedRun]) -> bytes:
         lesson = make_lesson(subject)
         for family in sorted(families.keys() - {run.run.recipe.model.kind}):
             other = families[family]
-            beside = subject_of(other.run, subject.sentence, other.settings.precision)
-            lesson.beside.append(learn_beside(beside, other.name))
+            with suppress(DragomanError):  # a damaged run has its own messages elsewhere
+                beside = subject_of(other.run, subject.sentence, other.settings.precision)
+                lesson.beside.append(learn_beside(beside, other.name))
         return json_of(lesson)
     except OF_OPERATORS:
         raise
