@@ -30,9 +30,9 @@ class Likely(NamedTuple):
     """The likeliest tokens of each row, as teachers predict it."""
 
     probabilities: Tensor
-    """(P, K)"""
+    """The probabilities of these tokens, (P, K)."""
     tokens: Tensor
-    """(P, K) int64"""
+    """Their numbers, (P, K) int64, with the likeliest token first."""
 
 
 LIKELY = 16
