@@ -10,6 +10,9 @@ from opening import Open, opening
 from playwright.sync_api import Browser, Locator, Route, expect
 from warm_server import serving
 
+from dragoman.tasks.catalogue import Run
+from dragoman.tasks.report import keep_example
+
 VIEWS = {
     "translation-text": "translate", "translation-frames": "transcribe",
     "translation-line": "lines", "language-model-text": "write", "masked-text": "fill",
@@ -18,6 +21,11 @@ VIEWS = {
     "tagging-text": "tag", "detection-picture": "boxes", "painting-text": "paint",
 }  # fmt: skip
 """The view of what the run does."""
+SHOWN_AGAIN = {
+    3: ("classification-picture", "parsing-text"),
+    8: ("parsing-text", "translation-frames", "painting-text"),
+}
+"""The steps of the lesson, and runs that show them again."""
 TEXTS = {"masked-text": "the ___ sees .", "parsing-text": "the dog sees ."}
 
 
@@ -25,7 +33,10 @@ TEXTS = {"masked-text": "the ___ sees .", "parsing-text": "the dog sees ."}
 def opened(
     chromium: Browser, built: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Open]:
-    with serving(*run_of_every_task(tmp_path_factory.mktemp("every")).values()) as address:
+    folders = run_of_every_task(tmp_path_factory.mktemp("every")).values()
+    for folder in folders:
+        keep_example(Run.open(folder))
+    with serving(*folders) as address:
         yield opening(chromium, address)
 
 
@@ -64,6 +75,24 @@ def test_every_view_opens(opened: Open, name: str) -> None:
             expect(panel.locator(".passage")).to_have_attribute("aria-busy", "false")
             check_no_language_is_missed(panel, name)
         expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_steps_of_the_lesson_lead_to_runs_of_other_sources(opened: Open) -> None:
+    """They arrive with a file that the run keeps."""
+    with opened("#lesson?run=translation-text") as page:
+        for step, names in SHOWN_AGAIN.items():
+            place = page.locator(f"#step-{step}")
+            place.get_by_role("button", name="Show me").click()
+            for name in names:
+                expect(place.get_by_role("link", name=name)).to_be_visible()
+        page.locator("#step-3").get_by_role("link", name="classification-picture").click()
+        expect(page.get_by_role("group", name="Where each head looked")).to_be_visible()
+        expect(page.get_by_text("example.").first).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        page.go_back()
+        page.locator("#step-8").get_by_role("button", name="Show me").click()
+        page.locator("#step-8").get_by_role("link", name="parsing-text").click()
+        expect(page.locator(".passage")).to_have_attribute("aria-busy", "false")
 
 
 @pytest.mark.parametrize("name", [f"{task}-{source}" for task, source, _ in SERVED_CELLS])

@@ -27,7 +27,7 @@ def write(page: Page, text: str) -> None:
 
 
 HELD = """() => {
-  const real = window.fetch;
+  const real = window.fetch, held = new Promise((go) => { window.goOn = go; });
   window.fetch = async (...asked) => {
     const answer = await real(...asked);
     if (!String(asked[0]).includes('v1/translate')) return answer;
@@ -37,14 +37,14 @@ HELD = """() => {
     const bytes = (some) => new TextEncoder().encode(some.map((one) => `${one}\\n\\n`).join(''));
     const body = new ReadableStream({async start(stream) {
       stream.enqueue(bytes([start, draft]));
-      await new Promise((go) => { window.goOn = go; });
+      await held;
       stream.enqueue(bytes(rest));
       stream.close();
     }});
     return new Response(body, {status: answer.status, headers: answer.headers});
   };
 }"""
-"""The server's answer, held after a draft until ``goOn()``: whether there is time for drafts
+"""Every answer of the server, held after a draft until ``goOn()``: whether there is time for drafts
 between the first word and the last is the machine's affair."""
 
 

@@ -16,6 +16,7 @@
     test.jsonl           a copy of the test set, for where the text is not
     learned/             hashes of what it, and the runs it was begun from, learned from
     lexicon.txt          the words of the training sources, and how often each was read
+    example.*            of a run that reads files: one that it was validated on
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
     steps/               of a run that learns from the translations of other runs: what it needs
@@ -76,6 +77,10 @@ WAYS = "ways.json"
 """The file with the speed of each way of the machine at this training, if it was measured."""
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
+EXAMPLE = "example"
+"""The name, without its ending, of a file that a run reads."""
+MOST_EXAMPLE = 1 << 20
+"""The most bytes of such a file."""
 TEST = "test.jsonl"
 STEPS = "steps"
 """The folder with what a run that learns from the translations of other runs needs first: these
@@ -312,6 +317,19 @@ class Run:
     def metrics(self) -> Iterator[dict[str, Any]]:
         """Yields the records of training, update by update."""
         return read_metrics(self.folder / METRICS)
+
+    def sources_while_learning(self) -> list[str]:
+        """The sources of the samples of the last validation during training."""
+        samples: list[dict[str, str]] = []
+        for record in self.metrics():
+            if record["kind"] == "validation":
+                samples = record.get("samples", [])
+        return [sample["source"] for sample in samples]
+
+    def example(self) -> Path | None:
+        """A file that a run can read, kept in its folder; None if there is none."""
+        found = sorted(self.folder.glob(f"{EXAMPLE}.*"))
+        return next((path for path in found if not path.is_symlink()), None)
 
     @property
     def last_update(self) -> int:

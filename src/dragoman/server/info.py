@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,9 +14,10 @@ from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field, create_model
 from starlette.responses import JSONResponse, Response
 
+from dragoman.base.reading import read_bytes
 from dragoman.forms.languages import name_of
 from dragoman.pictures.records import Chart, Series
-from dragoman.runs.run import Run
+from dragoman.runs.run import MOST_EXAMPLE, Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
 from dragoman.serving.service.endpoints import ServedTasks
@@ -23,6 +25,8 @@ from dragoman.serving.service.served_run import Knowledge
 from dragoman.serving.service.service import Service
 from dragoman.tasks.report import summarise
 
+FILE = "application/octet-stream"
+"""The media type of a file that a browser must not open."""
 MAX_POINTS = 400
 """The most points of one line: more than a screen can show."""
 
@@ -364,6 +368,26 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
             served = service.catalogue.run_named(name)
             of_run = partial(view_of, served.run, name, served.source, served.target)
             return await service.json_once(http, lambda: of_run().model_dump_json().encode())
+
+    @routes.get(
+        "/v1/runs/{name}/example",
+        summary="Get an example file",
+        tags=["dragoman"],
+        responses={
+            200: {"content": {FILE: {}}, "description": "The file"},
+            204: {"description": "The run keeps no example"},
+            404: error_of("No run has this name"),
+        },
+    )
+    async def example(name: str, http: Request) -> Response:
+        """Returns a picture or a recording to try the run with. It is one of the files that the run
+        was validated on while it learned, and is kept in the folder of the run."""
+        with service.admit(http):
+            path = service.catalogue.run_named(name).run.example()
+            if path is None:
+                return Response(status_code=204)
+            content = await asyncio.to_thread(read_bytes, path, MOST_EXAMPLE)
+            return Response(content, headers={"content-type": FILE})
 
     @routes.get("/health", summary="Check the process", tags=["operation"])
     async def health(http: Request) -> Health:

@@ -1,4 +1,5 @@
-"""Writes ``report.html``, ``card.md`` and ``verdict.json`` from the files of a run folder."""
+"""Writes ``report.html``, ``card.md`` and ``verdict.json`` from the files of a run folder, and
+keeps an example file in it."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from dragoman.base.atomic import write_text
+from dragoman.base.atomic import write_bytes, write_text
+from dragoman.base.errors import DataError
 from dragoman.base.measure import BLEU, LOSS
 from dragoman.base.wording import plural
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
+from dragoman.pictures.bitmaps import png_of
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.pages.card import card_markdown
 from dragoman.pictures.pages.report import report_html
@@ -26,7 +29,9 @@ from dragoman.pictures.records import (
     merged_to_words,
 )
 from dragoman.runs.recipe.recipe_text import read_text
-from dragoman.runs.run import RECIPE, VERDICT, Run
+from dragoman.runs.run import EXAMPLE, MOST_EXAMPLE, RECIPE, VERDICT, Run
+from dragoman.sources.picture.idx import is_place, picture_at
+from dragoman.sources.shared.files import file_of, place_of
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.verdict import verdict
@@ -43,7 +48,8 @@ def write_report(
     attention: Sequence[AttentionRecord] | None = None,
     sentences: Sequence[str] | None = None,
 ) -> Path:
-    """Write ``report.html``, ``card.md`` and ``verdict.json`` into the run's folder -> the page.
+    """Write ``report.html``, ``card.md`` and ``verdict.json`` into the run's folder, and for a run
+    that reads files an example -> the page.
 
     ``hops`` and ``attention`` are figures that the report shows in addition to the contents of the
     folder; without ``attention`` it shows that of some test sentences. ``sentences`` are those of
@@ -57,7 +63,28 @@ def write_report(
     page = run.folder / "report.html"
     write_text(page, report_html(summary))
     write_text(run.folder / "card.md", card_markdown(summary))
+    keep_example(run)
     return page
+
+
+def keep_example(run: Run) -> None:
+    """Copy one of the files that the run was validated on into its folder, to try the run with.
+    Files that are missing or large are passed over."""
+    if not run.task.reads_files or run.example():
+        return
+    for source in run.sources_while_learning():
+        path, name = place_of(source)
+        try:
+            if is_place(source):
+                ending, content = ".png", png_of(picture_at(source))
+            else:
+                with file_of(source).open("rb") as file:
+                    ending, content = Path(name or path).suffix, file.read(MOST_EXAMPLE + 1)
+        except (OSError, DataError):
+            continue
+        if len(content) <= MOST_EXAMPLE:
+            write_bytes(run.folder / f"{EXAMPLE}{ending.lower()}", content)
+            return
 
 
 def look_at_samples(run: Run) -> list[AttentionRecord]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import json
+import shutil
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -22,14 +25,16 @@ from trained_run import trained_run
 
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.box_form import BoxForm
-from dragoman.runs.run import Run
+from dragoman.runs.run import MOST_EXAMPLE, Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sources.picture import form as picture_form
 from dragoman.sources.picture.form import PicturesForm
+from dragoman.tasks import catalogue
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.endpoint import FoundBox, ServedDetector
+from dragoman.tasks.report import keep_example
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +92,53 @@ def test_it_answers_what_the_detector_finds(scenes: Run, served: Served, tmp_pat
             assert (run["task"], run["reads"], run["look"]) == ("detection", "pictures", False)
 
     asyncio.run(check())
+
+
+def test_a_run_keeps_a_file_to_begin_with(scenes: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "scenes"
+    shutil.copytree(scenes.folder, folder)
+    run = catalogue.Run.open(folder)
+    for old in folder.glob("example.*"):
+        old.unlink()
+    large, small, archive = tmp_path / "large.png", tmp_path / "small.PNG", tmp_path / "many.zip"
+    large.write_bytes(bytes(MOST_EXAMPLE + 1))
+    small.write_bytes(picture())
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("of/one.bmp", b"packed")
+
+    def keep(*sources: str) -> Path | None:
+        samples = [{"source": source, "translation": "", "reference": ""} for source in sources]
+        line = {
+            "kind": "validation", "update": 9, "weights": "own", "best": True, "scores": {},
+            "samples": samples,
+        }  # fmt: skip
+        (folder / "metrics.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+        keep_example(run)
+        return run.example()
+
+    gone = (str(tmp_path / "gone.png"), f"{tmp_path}/ubyte.gz#17", str(large), f"{archive}#no.png")
+    assert keep(*gone) is None
+
+    async def asked() -> httpx.Response:
+        async with serves(run, "scenes")() as client:
+            (told,) = (await client.get("/v1/info")).json()["runs"]
+            found = run.example()
+            assert told["knows"]["examples"] == ([found.name] if found else [])
+            return await client.get("/v1/runs/scenes/example")
+
+    assert asyncio.run(asked()).status_code == 204
+    kept = keep(*gone, str(small))
+    assert kept == folder / "example.png" and kept.read_bytes() == picture()
+    assert keep(f"{archive}#of/one.bmp") == kept  # what there is stays
+    answer = asyncio.run(asked())
+    assert answer.content == picture()
+    assert answer.headers["content-type"] == "application/octet-stream"
+    kept.unlink()
+    kept.symlink_to(small)
+    assert run.example() is None
+    kept.unlink()
+    packed = keep(f"{archive}#of/one.bmp")
+    assert packed == folder / "example.bmp" and packed.read_bytes() == b"packed"
 
 
 def test_it_tells_where_the_run_looked_as_it_wrote_each_box(

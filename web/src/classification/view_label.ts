@@ -12,6 +12,7 @@ export const label = view({
     about: ["Labels a picture or a recording: choose a file, draw, or use the camera or the microphone.",
       "학습된 모델이 이미지나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요."],
   }),
+  again: { 3: { more: { heads: "true" } } },
   load: () => import("./Label.svelte"),
-  asked: new AskFile("label", labelFile),
+  asked: new AskFile("label", labelFile, ["heads", "reading"]),
 });

@@ -1,8 +1,9 @@
 // A picture or a recording that a run is asked about: chosen, dropped, drawn, or from a device.
 
 import type { RunInfo } from "$openapi";
+import type { Given, Place } from "../page/address";
 import { Ask } from "../page/ask.svelte";
-import { send, type ApiError } from "../page/api";
+import { call, send, type ApiError } from "../page/api";
 import type { Recorder } from "./recorder.svelte";
 
 const PAUSE = 120; // ms between two pictures of a drawing or a camera that are asked about
@@ -43,6 +44,8 @@ export class AskFile<Answer, More extends string = never> extends Ask<More> {
   constructor(
     view: string,
     private readonly ask: Answers<Answer>,
+    /** Of what is asked beside the file, the names that an address holds. */
+    private readonly known: readonly string[] = [],
   ) {
     super(view);
   }
@@ -57,6 +60,29 @@ export class AskFile<Answer, More extends string = never> extends Ask<More> {
 
   protected override forget(): void {
     this.#showAll();
+  }
+
+  override follow({ more }: Place): void {
+    this.askAlso(Object.fromEntries(this.known.map((name) => [name, more[name] ?? ""])));
+  }
+
+  override get place(): Given {
+    const more = Object.fromEntries(this.known.map((name) => [name, this.also[name] ?? ""]));
+    return { ...super.place, more };
+  }
+
+  override get isEmpty(): boolean {
+    return !this.file;
+  }
+
+  /** Show what becomes of the file that the run keeps as an example. */
+  override begin(name: string): void {
+    const { run } = this;
+    if (!run) return;
+    void this.go(async (signal) => {
+      const answer = await call(`v1/runs/${encodeURIComponent(run.name)}/example`, { signal });
+      if (answer.status === 200) this.give(await answer.blob(), name);
+    });
   }
 
   /** Ask about a file, in place of any other. */

@@ -1,6 +1,6 @@
 // The lesson that is open: its numbers, the step that is read, and what a visitor guessed and chose.
 
-import type { Lesson, LessonModel, LessonRequest, LessonSentence } from "$openapi";
+import type { Lesson, LessonModel, LessonRequest, LessonSentence, RunInfo } from "$openapi";
 import { untrack } from "svelte";
 import { call, post, type ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
@@ -42,6 +42,8 @@ export class LessonState extends Ask {
   inks = $state.raw<Record<number, Ink>>({});
   /** A step that a link names, as long as it is not shown. */
   wanted = $state(0);
+  /** All runs that the server has; none in a file. */
+  runs: RunInfo[] = [];
   readonly file = embedded();
   /** The teacher's sheet: all answers, and nothing to try. */
   readonly isSheet = document.body.dataset.sheet !== undefined;

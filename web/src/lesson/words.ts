@@ -7,6 +7,7 @@ export const texts = both({
     ["서브워드", "위치", "쿼리와 키", "값", "헤드", "더하기, 정규화, 피드포워드", "마스크가 있는 디코더", "인코더의 기억과 교차 어텐션", "다음 단어", "이렇게 배웠습니다"]],
   about: ["A lesson in ten steps: how a run turns your sentence into a translation, computed from that run.",
     "열 단계로 배웁니다. 모델이 문장을 번역하는 과정을 그 모델에서 계산한 값으로 보여 줍니다."],
+  again: ["The same step elsewhere:", "다른 모델에서 같은 단계:"],
   show_me: ["Show me", "답 보기"],
   is_right: [", right", ", 정답"],
   more: ["More in a figure", "그림에서 더 보기"],

@@ -30,6 +30,11 @@ export abstract class Ask<More extends string = never> {
     return this.status === "waiting";
   }
 
+  /** Whether nothing is asked about yet. */
+  get isEmpty(): boolean {
+    return !this.text.trim();
+  }
+
   /** Ask the same again. */
   abstract again(): void;
 

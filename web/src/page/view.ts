@@ -3,6 +3,7 @@
 import type { RunInfo, ServerInfo } from "$openapi";
 import type { Component } from "svelte";
 import { readTexts } from "../look/words_read";
+import type { Given } from "./address";
 import type { Ask } from "./ask.svelte";
 import type { Texts, Words } from "./words";
 
@@ -40,6 +41,8 @@ interface Described<Asked> {
   /** What its runs have learned from, where that is not said as of others; `words`: how many different ones. */
   learned?: Texts<(count: string, words: string | null) => string>;
   look?: LookOptions;
+  /** Steps of the lesson that its runs show again, over what they read, and where: in its own view, unless another is named. */
+  again?: Partial<Record<3 | 8, Partial<Given>>>;
   /** Its component, fetched when a run of it is shown. */
   load: () => Promise<{ default: Component<ViewProps<Asked>> }>;
   asked: Asked;

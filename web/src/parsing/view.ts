@@ -13,6 +13,7 @@ export const parse = view({
       "학습된 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다."],
   }),
   look: { texts: lookTexts, isSearching: true },
+  again: { 3: { view: "look" }, 8: { view: "look" } },
   load: () => import("./Parse.svelte"),
   asked: new AskText("parse", parseText),
 });

@@ -194,9 +194,9 @@ class FileRun(AskedRun[Asks]):
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        """Return an empty list: the run was measured on files of the machine on which it was
-        trained, and the server cannot offer these files as examples."""
-        return []
+        """Return the name of the file that the run keeps as an example, if it has one."""
+        path = run.example()
+        return [] if path is None else [path.name]
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """Return the settings of the search, for one output. Raises Refusal 400 if ``beam`` is too

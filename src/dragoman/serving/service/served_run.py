@@ -54,7 +54,8 @@ class Knowledge(Message):
     """The number of words that 99.9 % of the training sources do not exceed; null if it is not
     known. The run may omit parts of longer sentences."""
     examples: list[str]
-    """Example inputs to try. They are not in the training text."""
+    """Example inputs to try. They are not in the training text. For a run that reads files, the
+    name of one, which `GET /v1/runs/{name}/example` returns."""
     label_smoothing: float
     """The label smoothing of the training (ε): the share of probability that the run learned to
     give to other words. Even a sure prediction has a probability of hardly more than 1 - ε."""
@@ -99,16 +100,7 @@ def sample_sources(run: Run) -> list[str]:
     """Return the source texts of the samples in ``scores.json``; without scores, those of the last
     validation."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
-    return sources or while_learning(run)
-
-
-def while_learning(run: Run) -> list[str]:
-    """Return the source texts of the samples of the last validation during training."""
-    samples: list[dict[str, str]] = []
-    for line in run.metrics():
-        if line["kind"] == "validation":
-            samples = line.get("samples", [])
-    return [sample["source"] for sample in samples]
+    return sources or run.sources_while_learning()
 
 
 def sentences_of(run: Run) -> list[str]:

@@ -19,7 +19,7 @@ from dragoman.serving.http.messages import KeyedMessage, Message, Texts
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
-from dragoman.serving.service.served_run import AskedRun, short, while_learning
+from dragoman.serving.service.served_run import AskedRun, short
 from dragoman.tasks.language_model.writer import Growth, Writer, text_of
 from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, windows_in, words_of
 
@@ -193,7 +193,7 @@ class ServedLanguageModel(AskedRun[Writer]):
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        return short(" ".join(text.split()[:_FIRST_WORDS]) for text in while_learning(run))
+        return short(" ".join(text.split()[:_FIRST_WORDS]) for text in run.sources_while_learning())
 
     # ---- writing
 
