@@ -15,9 +15,9 @@ tokens to predict.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ Tokens = npt.NDArray[np.int32]
 """The tokens of one sentence, without special symbols."""
 Values = npt.NDArray[Any]
 """(length,) tokens of a source, or (length, F) rows."""
+T = TypeVar("T")
 
 
 class ExampleBatch(ABC):
@@ -113,6 +114,21 @@ class Batch(ExampleBatch):
         return Batch(source, target_in, target_out, self.ids[first:last])
 
 
+def in_batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Split items, in their order, into batches whose sizes add up to at most ``most``. A larger
+    item is a batch of its own."""
+    batch: list[T] = []
+    held = 0
+    for item in items:
+        if batch and held + size(item) > most:
+            yield batch
+            batch, held = [], 0
+        batch.append(item)
+        held += size(item)
+    if batch:
+        yield batch
+
+
 def half_of(layout: Layout) -> int:
     """Return how many of the first sequences have about half of all rows: at least one, and not
     all. Raises ValueError if there is only one sequence."""
@@ -182,7 +198,7 @@ def with_symbol(
     ``row_keys``: ``first_row_keys`` of ``Layout``."""
     layout = Layout([len(rows) + (symbol is not None) for rows in bare], first_row_keys=row_keys)
     if symbol is None:
-        return Sequences(join_rows(bare), layout)
+        return Sequences(torch.from_numpy(np.concatenate(bare)), layout)
     added = np.array([symbol], np.int32)
     parts = [part for rows in bare for part in ((added, rows) if before else (rows, added))]
     return Sequences(join(parts), layout)
@@ -208,11 +224,6 @@ def join(parts: Sequence[Tokens]) -> Tensor:
     if not parts:
         return torch.empty(0, dtype=torch.int64)
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
-
-
-def join_rows(parts: Sequence[Values]) -> Tensor:
-    """Concatenate the parts to (P, F), without a change of type."""
-    return torch.from_numpy(np.concatenate(parts))
 
 
 def rows_of(sequences: Sequences, first: int, last: int) -> Sequences:

@@ -78,11 +78,6 @@ class Dropped:
     count: int = 0
     first: list[DroppedPair] = field(default_factory=list)
 
-    @property
-    def has_room(self) -> bool:
-        """True if another pair can be shown."""
-        return len(self.first) < _EXAMPLES
-
 
 @dataclass
 class CleaningReport:
@@ -167,7 +162,7 @@ class Cleaner:
         """Count a pair under the filter of that name."""
         dropped = self.report.filters[name]
         dropped.count += 1
-        if dropped.has_room:
+        if len(dropped.first) < _EXAMPLES:
             shown = DroppedPair(corpus, pair.line, _shorten(pair.source), _shorten(pair.target))
             dropped.first.append(shown)
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dragoman.data.batches import in_batches
 from dragoman.documents.placing import Translated, place_codes
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
@@ -41,16 +42,17 @@ class ToAlign:
     pairs: Sequence[TokenPair]
 
 
-Steps: TypeAlias = Generator[ToSearch | ToAlign | int, Any, list[Target]]
-"""Yields requests, whose answers are sent in, and the number of translated units in between."""
+Steps: TypeAlias = Generator[ToSearch | ToAlign | int | list[Target], Any, None]
+"""Yields requests, whose answers are sent in, the number of translated units in between, and at the
+end the translations."""
 
 
 def steps(units: Iterable[Unit], engine: Engine) -> Steps:
-    """Translates units, and returns a translation for each."""
+    """Translates units, and yields at the end a translation for each."""
     targets: list[Target] = []
     known: dict[Unit, Target] = {}
     source = engine.source
-    for part in parts_of_units(units):
+    for part in in_batches(units, TOGETHER, lambda unit: len(unit.text)):
         new = list(dict.fromkeys(key for unit in part if (key := bare(unit)) not in known))
         passages = engine.cut([unit.text for unit in new], whole=False)
         hypotheses = iter((yield ToSearch(passages)))
@@ -64,7 +66,7 @@ def steps(units: Iterable[Unit], engine: Engine) -> Steps:
             known[unit] = place_codes(engine, plan, list(islice(alignments, len(plan.pairs))))
         targets += [known[bare(unit)] for unit in part]
         yield len(targets)
-    return targets
+    yield targets
 
 
 def translate_units(
@@ -77,31 +79,16 @@ def translate_units(
     running = steps(units, engine)
     answer: Any = None
     while True:
-        try:
-            request = running.send(answer)
-        except StopIteration as end:
-            targets: list[Target] = end.value
-            return targets
+        step = running.send(answer)
         answer = None
-        if isinstance(request, ToSearch):
-            answer = search(request.passages)
-        elif isinstance(request, ToAlign):
-            answer = _align(engine, request.pairs)
+        if isinstance(step, list):
+            return step
+        if isinstance(step, ToSearch):
+            answer = search(step.passages)
+        elif isinstance(step, ToAlign):
+            answer = _align(engine, step.pairs)
         else:
-            progress(request)
-
-
-def parts_of_units(units: Iterable[Unit]) -> Iterator[Sequence[Unit]]:
-    """So many units at a time as have ``TOGETHER`` characters, and at least one."""
-    part, length = list[Unit](), 0
-    for unit in units:
-        if part and length + len(unit.text) > TOGETHER:
-            yield part
-            part, length = [], 0
-        part.append(unit)
-        length += len(unit.text)
-    if part:
-        yield part
+            progress(step)
 
 
 def bare(unit: Unit) -> Unit:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.data.batches import Tokens
+from dragoman.data.batches import Tokens, in_batches
 from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.models.interface import Scores
 from dragoman.nn.layout import Sequences
@@ -51,7 +51,10 @@ def force_decode(
     without them there is none.
     """
     scored: list[Hypothesis | None] = [None] * len(sources)
-    for batch in _batches(sources, targets, tokens_per_batch):
+    costs = [len(source) + len(target) + 1 for source, target in zip(sources, targets, strict=True)]
+    # Pairs of similar length are computed together.
+    order = sorted(range(len(costs)), key=lambda i: (len(targets[i]), len(sources[i])))
+    for batch in in_batches(order, tokens_per_batch, costs.__getitem__):
         of_tokens = log_probabilities_of(
             model,
             [sources[i] for i in batch],
@@ -93,24 +96,6 @@ def log_probabilities_of(
     return tuple(torch.split(torch.cat(pieces), lengths))
 
 
-def _batches(
-    sources: Sequence[Tensor], targets: Sequence[Sequence[int]], tokens_per_batch: int
-) -> Iterator[list[int]]:
-    """Yield batches of pairs of similar length, by index: each has at most ``tokens_per_batch``
-    tokens, or is a single pair."""
-    cost = [len(source) + len(target) + 1 for source, target in zip(sources, targets, strict=True)]
-    batch: list[int] = []
-    tokens = 0
-    for i in sorted(range(len(cost)), key=lambda i: (len(targets[i]), len(sources[i]))):
-        if batch and tokens + cost[i] > tokens_per_batch:
-            yield batch
-            batch, tokens = [], 0
-        batch.append(i)
-        tokens += cost[i]
-    if batch:
-        yield batch
-
-
 class _WindowJob(NamedTuple):
     """One window of a text that is to be scored."""
 
@@ -142,30 +127,21 @@ def score_windows(
     model encodes for each text, as in ``Request``. The results do not depend on
     ``tokens_per_batch``, which only says how many windows are computed together.
     """
-    waiting: list[_WindowJob] = []
-
-    def score_waiting() -> Iterator[tuple[list[float], bool]]:
+    jobs = (
+        job
+        for text in texts
+        for job in _jobs(np.asarray(text, np.int32), context, stride, bos, eos)
+    )
+    for batch in in_batches(jobs, tokens_per_batch, lambda job: len(job.read)):
         answers = log_probabilities_of(
             model,
-            [source] * len(waiting),
-            [job.read for job in waiting],
-            [job.predicted for job in waiting],
+            [source] * len(batch),
+            [job.read for job in batch],
+            [job.predicted for job in batch],
             device,
         )
-        for job, log_probabilities in zip(waiting, answers, strict=True):
+        for job, log_probabilities in zip(batch, answers, strict=True):
             yield log_probabilities[job.old :].tolist(), job.is_last
-        waiting.clear()
-
-    tokens = 0
-    for text in texts:
-        for job in _jobs(np.asarray(text, np.int32), context, stride, bos, eos):
-            if waiting and tokens + len(job.read) > tokens_per_batch:
-                yield from score_waiting()
-                tokens = 0
-            tokens += len(job.read)
-            waiting.append(job)
-    if waiting:
-        yield from score_waiting()
 
 
 def whole(windows: Iterable[tuple[list[float], bool]]) -> Iterator[list[float]]:

@@ -17,12 +17,12 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dragoman.models.searched import SearchModel
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.search.scheduler import CAPACITY_ROWS, CAPACITY_TOKENS, Scheduler
+from dragoman.search.scheduler import CAPACITY_ROWS, Scheduler
 
 WINDOW = 1000
 """The number of requests that are sorted together."""
@@ -50,25 +50,16 @@ class Searcher:
         self,
         model: SearchModel,
         *,
-        bos: int,
-        eos: int,
         capacity_rows: int = CAPACITY_ROWS,
-        capacity_tokens: int = CAPACITY_TOKENS,
-        forbidden: Sequence[int] = (),
         window: int = WINDOW,
         workers: int = 1,
+        **batch: Any,
     ) -> None:
         """Each of ``workers`` threads has its own batch and, if there are several, one core. The
         other arguments are those of ``Scheduler``."""
+        refill_rows = max(1, int(capacity_rows * REFILL_SHARE))
         self._new = partial(
-            Scheduler,
-            model,
-            bos=bos,
-            eos=eos,
-            capacity_rows=capacity_rows,
-            capacity_tokens=capacity_tokens,
-            refill_rows=max(1, int(capacity_rows * REFILL_SHARE)),
-            forbidden=forbidden,
+            Scheduler, model, capacity_rows=capacity_rows, refill_rows=refill_rows, **batch
         )
         self._window = window
         self._workers = workers

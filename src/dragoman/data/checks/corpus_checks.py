@@ -24,6 +24,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify, identify, names_of
 from dragoman.forms.languages import NAMES, base, name_of
 
+_SIDES = ("source", "target")
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 70
 _INVALID = 0.005
@@ -146,9 +147,7 @@ def _find_copied(pairs: Sequence[Pair], corpus: CorpusSettings) -> Iterator[Doub
 def _encoding(
     pairs: Sequence[Pair], files: tuple[str, str], languages: tuple[str, str]
 ) -> Iterator[Doubt]:
-    for name, path, code, lines in zip(
-        ("source", "target"), files, languages, _sides(pairs), strict=True
-    ):
+    for name, path, code, lines in zip(_SIDES, files, languages, _sides(pairs), strict=True):
         wrong = [(number, text) for number, text in lines if NOT_UTF8.search(text)]
         if len(wrong) > _INVALID * len(lines):
             words = (
@@ -191,9 +190,7 @@ def _subtitles(pairs: Sequence[Pair]) -> Iterator[Doubt]:
 def _find_tokenised(
     pairs: Sequence[Pair], files: tuple[str, str], languages: tuple[str, str]
 ) -> Iterator[Doubt]:
-    for name, path, code, lines in zip(
-        ("source", "target"), files, languages, _sides(pairs), strict=True
-    ):
+    for name, path, code, lines in zip(_SIDES, files, languages, _sides(pairs), strict=True):
         for mark, how, command in _CUTS:
             cut = [(number, text) for number, text in lines if mark.search(text)]
             if len(cut) > _TOKENISED * len(lines):
@@ -224,7 +221,7 @@ def _labels(pairs: Sequence[Pair]) -> Iterator[Doubt]:
 
 
 def _numbers(pairs: Sequence[Pair]) -> Iterator[Doubt]:
-    for name, lines in zip(("source", "target"), _sides(pairs), strict=True):
+    for name, lines in zip(_SIDES, _sides(pairs), strict=True):
         bare = [(n, text) for n, text in lines if text.strip() and not _LETTER.search(text)]
         if len(bare) > _NUMBERS * len(lines):
             words = f"the {name} side has no letter in {_of(bare, lines)}: is it the right column?"
@@ -247,7 +244,7 @@ def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) 
         yield Doubt("language", words, _pairs(pairs))
         return
     for name, code, read, is_wrong, lines in zip(
-        ("source", "target"), wanted, read_as, wrong, _sides(some), strict=True
+        _SIDES, wanted, read_as, wrong, _sides(some), strict=True
     ):
         if is_wrong:
             words = f"the {name} side should be {name_of(code)} and reads as {names_of(read)}"

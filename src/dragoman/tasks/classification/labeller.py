@@ -14,13 +14,14 @@ import numpy.typing as npt
 import torch
 
 from dragoman.base.errors import DragomanError
+from dragoman.data.batches import in_batches
 from dragoman.engine.predictor import NO_ENCODER, ReadingPredictor, Shown
 from dragoman.forms.form import Values
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.tasks.shared.examples import in_batches, reading_of
+from dragoman.tasks.shared.examples import reading_of
 
 _TOKENS_AT_ONCE = 8192
 
@@ -106,9 +107,8 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         if tokens is None:
             tokens = self.engine.source.encode([self.beginning(text) for text in given])
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
-        sizes = [self.reading.size(len(tokens[number])) for number in order]
-        for part in in_batches(sizes, together):
-            numbers = [order[place] for place in part]
+        size = self.reading.size
+        for numbers in in_batches(order, together, lambda number: size(len(tokens[number]))):
             read = self.reading.texts([tokens[number] for number in numbers])
             read = read.to(self.engine.device)
             with torch.inference_mode():

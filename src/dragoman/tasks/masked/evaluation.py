@@ -21,7 +21,7 @@ import torch
 
 from dragoman.base.measure import perplexity
 from dragoman.base.wording import plural
-from dragoman.data.batches import MaskedBatch, masked_batch
+from dragoman.data.batches import MaskedBatch, in_batches, masked_batch
 from dragoman.data.hashing import hashes, torch_seed
 from dragoman.data.masking import Masked, Masking
 from dragoman.data.store import Tokens
@@ -31,7 +31,6 @@ from dragoman.models.interface import Network
 from dragoman.tasks.masked.spec import MASKED
 from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, sign
 from dragoman.tasks.shared.evaluation_examples import TextsEvaluation, TextStream, no_texts
-from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 
@@ -253,8 +252,8 @@ def mask_pieces(
 
 def _batches(pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> Iterator[MaskedBatch]:
     """Batch pieces of about ``TOKENS_AT_ONCE`` tokens together."""
-    for places in in_batches([len(tokens) + 1 for tokens, _ in pieces], TOKENS_AT_ONCE):
-        yield masked_batch([pieces[place] for place in places], eos)
+    for batch in in_batches(pieces, TOKENS_AT_ONCE, lambda piece: len(piece[0]) + 1):
+        yield masked_batch(batch, eos)
 
 
 def _logits(model: Network, batch: MaskedBatch) -> torch.Tensor:

@@ -8,7 +8,7 @@ examples; the classes here turn those numbers into batches, as pure functions of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -223,21 +223,6 @@ class LabelledTexts(Examples):
         others = torch.tensor(self._labels([other for _, other in drawn]), dtype=torch.int64)
         shares = torch.tensor([share for share, _ in drawn], dtype=torch.float32)
         return replace(whole, others=others, shares=shares)
-
-
-def in_batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Split the places of ``sizes``, in order, into batches whose sizes add up to at most ``most``.
-    A larger item is a batch of its own."""
-    part: list[int] = []
-    held = 0
-    for place, size in enumerate(sizes):
-        if part and held + size > most:
-            yield part
-            part, held = [], 0
-        part.append(place)
-        held += size
-    if part:
-        yield part
 
 
 def reading_of(recipe: Recipe, forms: Forms) -> TextLayout:

@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 import torch
 
 from dragoman.base.measure import perplexity
-from dragoman.data.batches import Batch, make_batch
+from dragoman.data.batches import Batch, in_batches, make_batch
 from dragoman.data.checks.block_sampler import spread
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Pair
@@ -23,7 +23,6 @@ from dragoman.models.interface import Network, Writing, writing
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.shared.examples import in_batches
 from dragoman.training.losses.objectives import Objective, next_token
 from dragoman.training.records import Evaluation, Sample
 
@@ -126,8 +125,8 @@ class PairsValidation(Validation[Batch]):
         ]
         kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
         batches: list[Batch] = []
-        for places in in_batches([len(written) + 1 for _, written in kept], TOKENS_AT_ONCE):
-            read, written = zip(*(kept[place] for place in places), strict=True)
+        for batch in in_batches(kept, TOKENS_AT_ONCE, lambda pair: len(pair[1]) + 1):
+            read, written = zip(*batch, strict=True)
             batches.append(make_batch(read, written, target.bos, target.eos))
         return [pair for pair, _, _ in fitting], batches
 

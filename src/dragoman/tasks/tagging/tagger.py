@@ -14,13 +14,14 @@ import numpy.typing as npt
 import torch
 
 from dragoman.base.errors import DragomanError
+from dragoman.data.batches import in_batches
 from dragoman.data.labelled import Pieces, WordCutter, WordRows
 from dragoman.engine.predictor import NO_ENCODER, ReadingPredictor, Shown
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.tasks.shared.examples import in_batches, reading_of
+from dragoman.tasks.shared.examples import reading_of
 from dragoman.tasks.tagging.form import Tags
 
 _TOKENS_AT_ONCE = 8192
@@ -164,10 +165,10 @@ class Tagger(ReadingPredictor[Tagged]):
                 flat.append((number, first, part))
                 first += len(part)
         flat.sort(key=lambda entry: _size(entry[2]))
-        for places in in_batches([_size(part) for _, _, part in flat], together):
-            every = self._scores([flat[place][2] for place in places])
-            for place, scores in zip(places, every, strict=True):
-                yield ScoredWords(*flat[place][:2], scores)
+        for batch in in_batches(flat, together, lambda entry: _size(entry[2])):
+            every = self._scores([part for _, _, part in batch])
+            for (number, first, _), scores in zip(batch, every, strict=True):
+                yield ScoredWords(number, first, scores)
 
     def _parts(self, pieces: Pieces) -> list[Pieces]:
         """Cut a sentence into parts that are read at once; too long a word loses its end."""

@@ -31,10 +31,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from dragoman.base.errors import DragomanError
-from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
+from dragoman.documents.translation import ToAlign, ToSearch, steps
 from dragoman.engine.predictor import parts
 from dragoman.formats.catalogue import FORMATS
-from dragoman.formats.units.document import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
@@ -267,7 +266,7 @@ class _Work:
             running = steps(read.units(), run.engine)
             answer: Any = None
             while True:
-                step = await service.documents.do(client, partial(_resume, running, answer))
+                step = await service.documents.do(client, partial(running.send, answer))
                 answer = None
                 if isinstance(step, list):
                     break
@@ -314,16 +313,6 @@ class _Work:
         for some in parts(requests, SENTENCES):
             hypotheses += [best for best, *_ in await run.queue.search(some, self.client)]
         return hypotheses
-
-
-def _resume(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
-    """Resume the generator ``running`` with ``answer``, the answer to its last request. Return its
-    next request, or the translations when it has ended."""
-    try:
-        return running.send(answer)
-    except StopIteration as end:
-        targets: list[Target] = end.value
-        return targets
 
 
 def _translation_name(name: str, language: str) -> str:

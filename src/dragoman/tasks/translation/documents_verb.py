@@ -4,7 +4,6 @@ arrive in a folder."""
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +16,6 @@ from dragoman.base.wording import plural
 from dragoman.console.output import Failures, command, progress_line
 
 if TYPE_CHECKING:
-    from dragoman.cluster.watch import Do
     from dragoman.formats.units.document import Document
     from dragoman.runs.run import Run
     from dragoman.tasks.translation.translator import Translator
@@ -130,66 +128,29 @@ def watch(
     from dragoman.cluster.watch import Watch
     from dragoman.console.given import lines_given
     from dragoman.formats.files import is_document, open_document
+    from dragoman.training.interrupt import Interrupted, StopRequest
 
     assert args.to is not None, "check_watching comes first"
 
-    def do(source: Path, output: Path) -> None:
-        if not args.plain and (args.document or is_document(source)):
-            document = _in_columns(open_document(source), args.columns)
-            translator.document(document, output, final=args.final)
-            return
-        read = lines_given([source], [], language, plain=args.plain)
-        with output.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
-            out.writelines(f"{line}\n" for line in lines(read))
+    stop = StopRequest()
 
-    with _Interrupts() as interrupts:
-        watched = Watch(args.given[0], args.to, interrupts.breaking(do), say)
+    def do(source: Path, output: Path) -> None:
+        # Only a translation is broken off. An exception during the removal of a temporary folder,
+        # for example, makes Python close a file twice (seen in 3.11).
+        with stop.interruptible():
+            if not args.plain and (args.document or is_document(source)):
+                document = _in_columns(open_document(source), args.columns)
+                translator.document(document, output, final=args.final)
+                return
+            read = lines_given([source], [], language, plain=args.plain)
+            with output.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+                out.writelines(f"{line}\n" for line in lines(read))
+
+    with stop.listening():
+        watched = Watch(args.given[0], args.to, do, say)
         say(f"watching {args.given[0]}; Ctrl-C ends it")
-        with suppress(KeyboardInterrupt):
-            watched.run(lambda: interrupts.come)
+        with suppress(Interrupted, KeyboardInterrupt):
+            watched.run(lambda: stop.requested)
         files = plural(watched.count, "file was", "files were")
         bad = f", and {watched.failed:,} set aside" if watched.failed else ""
         say(f"stopped: {files} translated{bad}. Run the same command to continue")
-
-
-class _Interrupts:
-    """Handles Ctrl-C and SIGTERM, also in the background of a shell, where Ctrl-C is otherwise
-    ignored.
-
-    The first interrupt breaks off a translation but waits for anything else to end: an exception
-    during the removal of a temporary folder, for example, makes Python close a file twice (seen in
-    3.11).
-    """
-
-    def __init__(self) -> None:
-        self.come = False
-        self._breaks = False
-
-    def __enter__(self) -> _Interrupts:
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        self._kept = {number: signal.signal(number, self._take) for number in numbers}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._kept.items():
-            signal.signal(number, handler)
-
-    def breaking(self, do: Do) -> Do:
-        """Wrap the function ``do`` so that the first interrupt ends it."""
-
-        def interruptible(source: Path, output: Path) -> None:
-            self._breaks = True
-            try:
-                if self.come:
-                    raise KeyboardInterrupt
-                do(source, output)
-            finally:
-                self._breaks = False
-
-        return interruptible
-
-    def _take(self, number: int, frame: object) -> None:
-        breaks, self._breaks = self._breaks or self.come, False
-        self.come = True
-        if breaks:
-            raise KeyboardInterrupt
