@@ -9,8 +9,8 @@ import pytest
 
 from dragoman.demo import lexicon as words
 from dragoman.demo.corpus import (
-    DemoCorpus,
     DemoPair,
+    Parts,
     demo_corpus,
     order_probes,
     pronoun_probes,
@@ -32,7 +32,7 @@ ADJECTIVE = words.ADJECTIVES
 
 
 @pytest.fixture(scope="module")
-def corpus() -> DemoCorpus:
+def corpus() -> Parts[DemoPair]:
     return demo_corpus(seed=7, train_pairs=12_000, dev_pairs=200, test_pairs=800)
 
 
@@ -193,7 +193,7 @@ def test_an_adverb_in_front_and_questions() -> None:
     assert who.english() == "who sees the dog" and who.german_verb_second() == "wer sieht den Hund"
 
 
-def test_people_eat_and_animals_feed(corpus: DemoCorpus) -> None:
+def test_people_eat_and_animals_feed(corpus: Parts[DemoPair]) -> None:
     people = {noun.german for noun in words.PEOPLE_WORDS}
     checked = Counter[str]()
     for pair in corpus.train:
@@ -214,7 +214,7 @@ FINITE = {
 } | set("ist sind war waren kann können konnte konnten wird werden muss müssen".split())  # noqa: SIM905
 
 
-def test_subordinate_clauses_end_in_their_verb(corpus: DemoCorpus) -> None:
+def test_subordinate_clauses_end_in_their_verb(corpus: Parts[DemoPair]) -> None:
     seen = 0
     for pair in corpus.train:
         for clause in re.findall(r", (?:dass|weil|ob|obwohl|wenn|als) ([^,.]+)", pair.target):
@@ -223,7 +223,7 @@ def test_subordinate_clauses_end_in_their_verb(corpus: DemoCorpus) -> None:
     assert seen > 3_000
 
 
-def test_the_verb_stands_second_after_an_adverb(corpus: DemoCorpus) -> None:
+def test_the_verb_stands_second_after_an_adverb(corpus: Parts[DemoPair]) -> None:
     seen = 0
     for pair in corpus.train:
         first, second = pair.target.split()[:2]
@@ -233,7 +233,7 @@ def test_the_verb_stands_second_after_an_adverb(corpus: DemoCorpus) -> None:
     assert seen > 500
 
 
-def test_articles_fit_their_nouns(corpus: DemoCorpus) -> None:
+def test_articles_fit_their_nouns(corpus: Parts[DemoPair]) -> None:
     """No article stands before a noun of a gender that never takes it, in the singular."""
     allowed = {"m": {"der", "den", "dem"}, "f": {"die", "der"}, "n": {"das", "dem"}}
     plurals = {form for n in words.NOUNS for form in (n.german_plural, n.german_plural + "n")}
@@ -249,14 +249,14 @@ def test_articles_fit_their_nouns(corpus: DemoCorpus) -> None:
     assert seen > 5_000
 
 
-def test_punctuation_and_case(corpus: DemoCorpus) -> None:
+def test_punctuation_and_case(corpus: Parts[DemoPair]) -> None:
     for pair in (*corpus.train, *corpus.test):
         for line in (pair.source, pair.target):
             assert re.fullmatch(r"[A-ZÄÖÜ][\w' ,]*\w[.?]", line), line
             assert "  " not in line and " ," not in line
 
 
-def test_every_english_sentence_has_one_translation(corpus: DemoCorpus) -> None:
+def test_every_english_sentence_has_one_translation(corpus: Parts[DemoPair]) -> None:
     """Also between two seeds, whose sentences overlap."""
     other = demo_corpus(seed=8, train_pairs=12_000, dev_pairs=0, test_pairs=0)
     german = {pair.source: pair.target for pair in corpus.train}
@@ -274,7 +274,7 @@ def test_the_same_seed_gives_the_same_corpus_and_more_extends_it() -> None:
     assert small.train[:50] != demo_corpus(seed=4, train_pairs=50, dev_pairs=0, test_pairs=0).train
 
 
-def test_no_sentence_stands_twice(corpus: DemoCorpus) -> None:
+def test_no_sentence_stands_twice(corpus: Parts[DemoPair]) -> None:
     assert [len(part) for part in corpus] == [12_000, 200, 800]
     sources = [pair.source for part in corpus for pair in part]
     assert len(set(sources)) == len(sources)
@@ -285,7 +285,7 @@ def without_relative_clauses(pairs: tuple[DemoPair, ...]) -> list[str]:
     return [pair.source for pair in pairs if not re.search(" (?:that|who) ", pair.source)]
 
 
-def test_held_out_combinations_never_occur_in_training(corpus: DemoCorpus) -> None:
+def test_held_out_combinations_never_occur_in_training(corpus: Parts[DemoPair]) -> None:
     """Read off the text alone: who is joined to whom by which verb in a simple clause."""
     article, verbs = r"(?:the|an?|this)", "cross|climb|chase|see|follow|help|find|carry|love"
     clause = rf"{article} (?:\w+ )?(\w+) ({verbs})(?:es|ed|s) {article} (?:\w+ )?(\w+)"
@@ -308,7 +308,7 @@ def test_held_out_combinations_never_occur_in_training(corpus: DemoCorpus) -> No
     assert not held_out & shown
 
 
-def test_the_famous_sentences_are_held_out(corpus: DemoCorpus) -> None:
+def test_the_famous_sentences_are_held_out(corpus: Parts[DemoPair]) -> None:
     crossing = re.compile(r"animals? (?:\w+'t )?cross\w* \w+ (?:\w+ )?street", re.I)
     eating = re.compile(
         r"\b(?:man|men) (?:\w+'t )?(?:eats?|ate) \w+ (?:\w+ )?dinosaur"
@@ -321,7 +321,7 @@ def test_the_famous_sentences_are_held_out(corpus: DemoCorpus) -> None:
     assert split_of("cross: animal + street") == "test"
 
 
-def test_every_part_holds_both_families(corpus: DemoCorpus) -> None:
+def test_every_part_holds_both_families(corpus: Parts[DemoPair]) -> None:
     for part in corpus:
         shares = Counter(pair.family for pair in part)
         assert shares["pronoun"] > 0.1 * len(part)
@@ -381,7 +381,7 @@ def test_order_probes_share_all_their_words() -> None:
         assert one.reference != other.reference
 
 
-def test_probes_are_not_in_training(corpus: DemoCorpus) -> None:
+def test_probes_are_not_in_training(corpus: Parts[DemoPair]) -> None:
     train = {pair.source for pair in corpus.train}
     assert not train & {probe.source for pair in pronoun_probes() for probe in pair}
     assert not train & {probe.source for pair in order_probes() for probe in pair}

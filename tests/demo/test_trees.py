@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from dragoman.demo.corpus import Parts
 from dragoman.demo.tree_grammar import DOING, INSTRUMENTS, WHO, Draw, sentence
-from dragoman.demo.trees import SHOWN, TreeCorpus, demo_trees, tree_split_of, with_phrases
+from dragoman.demo.trees import SHOWN, demo_trees, tree_split_of, with_phrases
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
 
@@ -14,7 +15,7 @@ SMALL = {"train_trees": 1500, "dev_trees": 40, "test_trees": 80}
 SINGULAR = {"sleeps", "waits", "sings", "works", "plays", "laughs", "is"}
 
 
-def small(seed: int = 1) -> TreeCorpus:
+def small(seed: int = 1) -> Parts[Tree]:
     return demo_trees(seed, **SMALL)
 
 

@@ -170,6 +170,7 @@ REFUSED = {
     "wider": ("dim-emb: 16", "dim-emb: 32", "has the shape"),
     "deeper": ("enc-depth: 2", "enc-depth: 3", "lack encoder_l3"),
     "activation": ("activation: swish", "activation: tanh", "ffn-activation 'tanh'"),
+    "activations": ("activation: swish", "activation:\n  - relu", "ffn-activation \\['relu'\\]"),
 }
 
 

@@ -6,7 +6,12 @@ them. The docstring under a field is its help text (``help_texts`` in ``console/
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 
 class Settings(BaseModel):
@@ -15,3 +20,19 @@ class Settings(BaseModel):
     # Without pydantic's use_attribute_docstrings, which reads the source of every class when it is
     # imported: a tenth of a second before a first sentence is translated.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def one_of(kinds: Mapping[str, type[Settings]], default: str, problem: str) -> Any:
+    """Make the type of a field with settings of one of several kinds, which their ``kind`` selects;
+    those that name no kind are of the default one. ``problem`` refuses another kind."""
+
+    def kind_of(given: Any) -> str:
+        is_new = isinstance(given, Mapping)
+        kind = given.get("kind", default) if is_new else getattr(given, "kind", "")
+        return kind if isinstance(kind, str) else ""
+
+    tagged = (Annotated[settings, Tag(kind)] for kind, settings in kinds.items())
+    return Annotated[
+        reduce(or_, tagged),
+        Discriminator(kind_of, custom_error_type="unknown_kind", custom_error_message=problem),
+    ]

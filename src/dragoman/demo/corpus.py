@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from random import Random
-from typing import Literal, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from dragoman.demo.clauses import COULD
 from dragoman.demo.grammar import Clause, Modal, NounPhrase, Tense
@@ -68,12 +68,13 @@ class DemoPair(NamedTuple):
     family: Family
 
 
-class DemoCorpus(NamedTuple):
-    """The three parts; no English sentence stands in two of them, or twice in one."""
+class Parts(NamedTuple, Generic[Example]):
+    """The three parts of a corpus; no sentence, of pairs no English one, stands in two of them, or
+    twice in one."""
 
-    train: tuple[DemoPair, ...]
-    dev: tuple[DemoPair, ...]
-    test: tuple[DemoPair, ...]
+    train: tuple[Example, ...]
+    dev: tuple[Example, ...]
+    test: tuple[Example, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def split_of(combination: str) -> Split:
 @lru_cache(maxsize=8)
 def demo_corpus(
     seed: int = 1, train_pairs: int = 36_000, dev_pairs: int = 500, test_pairs: int = 1_000
-) -> DemoCorpus:
+) -> Parts[DemoPair]:
     """The corpus of the given size, the same for the same arguments on every machine.
 
     A larger ``train_pairs`` extends the same training sentences. The standard sizes take about a
@@ -136,7 +137,7 @@ def demo_corpus(
         (_split_of_sentence(pair), pair.english, DemoPair(pair.english, pair.german, pair.family))
         for pair in sentences(Random(seed))
     )
-    return DemoCorpus(**fill_parts(drawn, wanted))
+    return fill_parts(drawn, wanted)
 
 
 def _split_of_sentence(sentence: DemoSentence) -> Split | None:
@@ -156,7 +157,7 @@ def split_of_all(splits: Iterable[Split]) -> Split | None:
 
 def fill_parts(
     drawn: Iterable[tuple[Split | None, str, Example]], wanted: Mapping[Split, int]
-) -> dict[Split, tuple[Example, ...]]:
+) -> Parts[Example]:
     """Fill each part with as many examples as are ``wanted``, in the order in which they are drawn:
     each with its part, or None, and a text by which no example is taken twice."""
     parts: dict[Split, list[Example]] = {name: [] for name in wanted}
@@ -167,7 +168,7 @@ def fill_parts(
             parts[split].append(example)
         if all(len(parts[name]) >= wanted[name] for name in wanted):
             break
-    return {name: tuple(part) for name, part in parts.items()}
+    return Parts(**{name: tuple(part) for name, part in parts.items()})
 
 
 # Probes

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from random import Random
-from typing import NamedTuple
 
-from dragoman.demo.corpus import Split, fill_parts, split_of, split_of_all
+from dragoman.demo.corpus import Parts, Split, fill_parts, split_of, split_of_all
 from dragoman.demo.tree_grammar import Draw, sentence
 from dragoman.forms.tree import Tree, read_trees
 
@@ -48,24 +47,16 @@ _HELD_OUT = frozenset({"watch dog with telescope", "watch dog with crown", "dog 
 """Combinations of ``SHOWN``, which training never shows."""
 
 
-class TreeCorpus(NamedTuple):
-    """The three parts; no sentence stands in two of them, or twice in one."""
-
-    train: tuple[Tree, ...]
-    dev: tuple[Tree, ...]
-    test: tuple[Tree, ...]
-
-
 @lru_cache(maxsize=2)
 def demo_trees(
     seed: int = 1, train_trees: int = 20_000, dev_trees: int = 300, test_trees: int = 600
-) -> TreeCorpus:
+) -> Parts[Tree]:
     """The corpus of the given size, the same for the same arguments on every machine.
 
     A larger ``train_trees`` extends the same training sentences.
     """
     wanted: dict[Split, int] = {"train": train_trees, "dev": dev_trees, "test": test_trees}
-    return TreeCorpus(**fill_parts(_draw_trees(Random(seed)), wanted))
+    return fill_parts(_draw_trees(Random(seed)), wanted)
 
 
 def _draw_trees(random: Random) -> Iterator[tuple[Split | None, str, Tree]]:

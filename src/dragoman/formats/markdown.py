@@ -156,8 +156,8 @@ class Markdown(Document):
         for pieces, fully, kinds in ways:
             text = _write_block(block, pieces, fully=fully)
             inline = text
-            for gap in block.gaps:
-                inline = inline.replace(gap, _gap_itself(gap), 1)
+            for gap in block.gaps:  # What follows the line break is the prefix of the next line.
+                inline = inline.replace(gap, gap[: gap.rindex("\n") + 1], 1)
             marks = _kinds(self._parser.parseInline(inline, self._links)[0].children or ())
             if marks == kinds:
                 return text, kinds
@@ -292,11 +292,6 @@ def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _
         tuple(segments), stripped, begin + places[0][0], begin + places[-1][1], gaps,
         in_table, escaped, _kinds(token.children),
     )  # fmt: skip
-
-
-def _gap_itself(gap: str) -> str:
-    """The line break of a gap, without the prefix of the next line."""
-    return gap[: gap.rindex("\n") + 1]
 
 
 def _write_block(block: _Block, targets: Sequence[Target], *, fully: bool) -> str:

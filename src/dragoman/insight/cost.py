@@ -109,8 +109,7 @@ def _attention_core(x: Tensor) -> Tensor:
 def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
     query, key, value = (x @ matrix for matrix in matrices[:3])
     scores = (query @ key.T) * x.shape[1] ** -0.5
-    mixed: Tensor = torch.softmax(scores, dim=-1) @ value @ matrices[3]
-    return mixed
+    return torch.softmax(scores, dim=-1) @ value @ matrices[3]
 
 
 def _lstm(x: Tensor, of_state: Tensor, of_input: Tensor | None = None) -> Tensor:
@@ -127,8 +126,7 @@ def _lstm(x: Tensor, of_state: Tensor, of_input: Tensor | None = None) -> Tensor
 
 
 def _convolution(x: Tensor, kernel: Tensor) -> Tensor:
-    made: Tensor = F.conv1d(x.T[None], kernel, padding=kernel.shape[-1] // 2)
-    return made
+    return F.conv1d(x.T[None], kernel, padding=kernel.shape[-1] // 2)
 
 
 LAYERS: dict[str, tuple[Callable[..., Tensor], Callable[[int], Sequence[tuple[int, ...]]]]] = {

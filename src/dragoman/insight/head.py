@@ -60,8 +60,7 @@ class OpenedAttention:
     @property
     def scores(self) -> Array:
         """The scores (H, T, S): Q Kᵀ, before they are multiplied by ``scale``."""
-        product: Array = self.queries @ self.keys.transpose(0, 2, 1)
-        return product
+        return self.queries @ self.keys.transpose(0, 2, 1)
 
 
 def open_attention(

@@ -306,8 +306,7 @@ def _positions(file: ModelBin) -> int:
 def counted_from_one(count: int, width: int) -> Array:
     """(count, width): Marian's encoding of the positions from 1, by which OpenNMT-tf and
     CTranslate2 tell places where the model brings no table."""
-    table: Array = marian(torch.arange(1, count + 1), width).numpy()
-    return table
+    return marian(torch.arange(1, count + 1), width).numpy()
 
 
 def weights_of(

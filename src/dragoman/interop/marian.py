@@ -220,12 +220,12 @@ class _Settings:
     @property
     def activation(self) -> str:
         name = self._values.get("transformer-ffn-activation", "swish")
-        if name not in _ACTIVATIONS:
+        if not isinstance(name, str) or name not in _ACTIVATIONS:
             raise RunError(
                 f"{self._path}: transformer-ffn-activation {name!r:.80} cannot be imported, only "
                 f"{', '.join(_ACTIVATIONS)}"
             )
-        return _ACTIVATIONS[str(name)]
+        return _ACTIVATIONS[name]
 
 
 def _flat(text: str, where: str) -> dict[str, Any]:

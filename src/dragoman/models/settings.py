@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
-from dragoman.base.settings import Settings
+from dragoman.base.settings import Settings, one_of
 from dragoman.nn.settings import AttentionSettings, LayerSettings, Norm, PositionSettings
 
 UNKNOWN = 0
@@ -438,22 +435,9 @@ read without torch."""
 DEFAULT = "transformer"
 """The kind of a recipe that names none, such as recipes from before there were other kinds."""
 
-
-def _kind_of(given: Any) -> Any:
-    """Return the kind of settings, or of the values that settings are to be made from."""
-    kind = given.get("kind", DEFAULT) if isinstance(given, Mapping) else getattr(given, "kind", "")
-    return kind if isinstance(kind, str) else ""
-
-
 if TYPE_CHECKING:
     AnyModel = ModelSettings
 else:
-    AnyModel = Annotated[
-        reduce(or_, (Annotated[settings, Tag(kind)] for kind, settings in KINDS.items())),
-        Discriminator(
-            _kind_of,
-            custom_error_type="unknown_kind",
-            custom_error_message=f"there is no such kind of model. Use one of {', '.join(KINDS)}",
-        ),
-    ]
+    problem = f"there is no such kind of model. Use one of {', '.join(KINDS)}"
+    AnyModel = one_of(KINDS, DEFAULT, problem)
 """A field that holds the settings of some kind of model, told by its ``kind``."""

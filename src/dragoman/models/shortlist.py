@@ -47,8 +47,7 @@ class Shortlist:
         parts = [self.always]
         for token in np.unique(np.asarray(source)).tolist():
             parts.append(self.candidates[self.offsets[token] : self.offsets[token + 1]])
-        tokens: Integers = np.unique(np.concatenate(parts))
-        return tokens
+        return np.unique(np.concatenate(parts))
 
     def save(self, path: Path, key: str) -> None:
         """Write the shortlist to a file, completely or not at all. ``key`` identifies what it was

@@ -4,10 +4,10 @@
     MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O
     head_i             = Attention(Q W_i^Q, K W_i^K, V W_i^V)                       (§3.2.2)
 
-``scaled_dot_product`` is the plain formula and the reference; ``torch_attention`` is torch's own
-kernel. Both need a padded (B, L) grid; everywhere else, rows are packed (see ``layout.py``). Paper
-to code: h ``num_heads``, d_k ``key_width``, d_v ``value_width``, W^Q ``query``, W^K ``key``,
-W^V ``value``, W^O ``output``.
+``scaled_dot_product`` is the plain formula and the reference; torch has a kernel of its own, which
+on a GPU never holds the (T, S) weights. Both need a padded (B, L) grid; everywhere else, rows are
+packed (see ``layout.py``). Paper to code: h ``num_heads``, d_k ``key_width``, d_v ``value_width``,
+W^Q ``query``, W^K ``key``, W^V ``value``, W^O ``output``.
 
 Masks are boolean; True = may attend. They are made for the padded grid, since only there a cell may
 be empty, and broadcast over heads: (B or 1, 1, T or 1, S), with B sequences, T queries, S keys.
@@ -69,21 +69,6 @@ def softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     # The lowest finite value instead of -inf: a row with nothing to attend to stays finite.
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
-
-
-def torch_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    *,
-    scale: float,
-    rate: float = 0.0,
-) -> Tensor:
-    """Compute equation 1 by torch's fused kernel, which on a GPU never holds the (T, S) weights."""
-    return F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, dropout_p=rate, scale=scale
-    )
 
 
 class MultiHeadAttention(Computing):
@@ -250,7 +235,7 @@ class MultiHeadAttention(Computing):
         # and ten times slower in bf16 with a mask. On a GPU it is the one to use.
         plain = self.path == "plain" or (self.path == "auto" and query.device.type == "cpu")
         if probe is None and not plain and row_keys is None:  # torch's kernel draws its own masks
-            return torch_attention(query, key, value, mask, scale=self.scale, rate=rate)
+            return F.scaled_dot_product_attention(query, key, value, mask, rate, scale=self.scale)
         out, weights = scaled_dot_product(
             query, key, value, mask, scale=self.scale, rate=rate,
             row_keys=None if row_keys is None or layout is None else layout.pad(row_keys),

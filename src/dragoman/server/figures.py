@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +20,7 @@ from dragoman.insight.figures import catalogue
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
+from dragoman.nn.settings import InferencePrecision
 from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import REFUSALS, KeyedMessage, Message, error_of, json_of
@@ -147,22 +150,22 @@ class FigureMaker:
 
     def __init__(self, run: ServedRun) -> None:
         self._run, self._name = run.run, run.name
-        self._precision = run.settings.precision
-        self._takes_files = run.takes_files
         self._missing = {name: _missing(name, run) for name in captions()}
         self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._subjects: OrderedDict[str, Subject] = OrderedDict()
+        # The run's own example would be a file of the machine on which it was trained.
+        own = "" if run.takes_files else None
+        opening = partial(_open_subject, run.run, run.settings.precision, own)
+        self._subject = lru_cache(MAX_SUBJECTS)(opening)
 
     def make(self, request: FigureRequest) -> bytes:
         """Make a figure, as JSON. It takes some time, and stops at the next part of the work if the
         request is given up. Raises Refusal 400, and the errors of a damaged run."""
         key = request.model_copy(update={"run": None, "api_key": None}).model_dump_json()
-        if key not in self._kept:
-            self._kept[key] = self._make(request)
-        self._kept.move_to_end(key)
+        made = self._kept.pop(key, None) or self._make(request)
+        self._kept[key] = made
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MAX_KEPT:
             self._kept.popitem(last=False)
-        return self._kept[key]
+        return made
 
     def _make(self, request: FigureRequest) -> bytes:
         name = request.name
@@ -177,15 +180,10 @@ class FigureMaker:
             raise Refusal(
                 "no_figure_here", missing.en, figure=name, english=missing.en, korean=missing.ko
             )
-        try:
+        with refused("bad_figure", self._run, self._name):
             subject = self._subject(request.sentence.strip()) if catalogue.needs_run(name) else None
             values = catalogue.validate(name, subject, request.values)
             made = catalogue.make_figure(name, subject, values)
-        except OF_OPERATORS:
-            raise
-        except DragomanError as error:
-            problem = without_folder(error, self._run, self._name)
-            raise Refusal("bad_figure", problem, problem=problem) from None
         if request.data:
             files = {f"{name}.svg": figure_svg(made), **csv_files(made)}
             return FigureData(files=files).model_dump_json().encode()
@@ -206,26 +204,23 @@ class FigureMaker:
         fields = answer.model_dump(exclude_none=True)
         return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=float).encode()
 
-    def _subject(self, sentence: str) -> Subject:
-        subject = self._subjects.get(sentence)
-        if subject is None:
-            # The run's own example would be a file of the machine on which it was trained.
-            own = "" if self._takes_files else None
-            subject = Subject.open(self._run, sentence or own, precision=self._precision)
-        tokens = len(subject.predictor.ids_to_show(subject.sentence)) if subject.sentence else 0
-        if tokens > MAX_SENTENCE:
-            raise Refusal(
-                "too_long_for_figure",
-                f"The sentence has {tokens} tokens; figures show at most {MAX_SENTENCE}. Use the "
-                "tab Look for longer sentences.",
-                tokens=tokens,
-                most=MAX_SENTENCE,
-            )
-        self._subjects[sentence] = subject
-        self._subjects.move_to_end(sentence)
-        while len(self._subjects) > MAX_SUBJECTS:
-            self._subjects.popitem(last=False)
-        return subject
+
+def _open_subject(
+    run: Run, precision: InferencePrecision, own: str | None, sentence: str
+) -> Subject:
+    """Open a run with a sentence, or with ``own`` if there is none. Raises Refusal 400 if the
+    sentence is too long."""
+    subject = Subject.open(run, sentence or own, precision=precision)
+    tokens = len(subject.predictor.ids_to_show(subject.sentence)) if subject.sentence else 0
+    if tokens > MAX_SENTENCE:
+        raise Refusal(
+            "too_long_for_figure",
+            f"The sentence has {tokens} tokens; figures show at most {MAX_SENTENCE}. Use the "
+            "tab Look for longer sentences.",
+            tokens=tokens,
+            most=MAX_SENTENCE,
+        )
+    return subject
 
 
 def endpoints(service: Service) -> Endpoints:
@@ -260,10 +255,17 @@ def endpoints(service: Service) -> Endpoints:
     return routes
 
 
-def without_folder(error: DragomanError, run: Run, name: str) -> str:
-    """Return the message of an error with the name of the run instead of its folder, which is none
-    of a client's business."""
-    return str(error).replace(str(run.folder), name)
+@contextmanager
+def refused(code: str, run: Run, name: str) -> Iterator[None]:
+    """Answer an error that is not one for operators with a Refusal. Its message has the name of the
+    run instead of its folder, which is none of a client's business."""
+    try:
+        yield
+    except OF_OPERATORS:
+        raise
+    except DragomanError as error:
+        problem = str(error).replace(str(run.folder), name)
+        raise Refusal(code, problem, problem=problem) from None
 
 
 def _figures(run: ServedRun) -> bytes:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 
 from dragoman.base.errors import DragomanError
 from dragoman.insight.lesson.answer import Lesson
 from dragoman.insight.lesson.learning import learn_beside
 from dragoman.insight.lesson.lesson import make_lesson, subject_of
-from dragoman.server.figures import OF_OPERATORS, without_folder
+from dragoman.server.figures import refused
 from dragoman.serving.http.messages import KeyedMessage, json_of
-from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
@@ -35,16 +33,11 @@ class LessonRequest(KeyedMessage):
 def endpoints(service: Service) -> Endpoints:
     """The endpoint of lessons for one server."""
     routes = Endpoints(service)
-    kept: OrderedDict[tuple[tuple[int, ...], str, str], bytes] = OrderedDict()
 
-    def make(run: ServedRun, text: str) -> bytes:
-        key = tuple(served.run.written for served in service.catalogue.runs), run.name, text
-        if key not in kept:
-            kept[key] = _make(run, text, service.catalogue.translating)
-        kept.move_to_end(key)
-        while len(kept) > MAX_KEPT:
-            kept.popitem(last=False)
-        return kept[key]
+    @lru_cache(MAX_KEPT)
+    def make(written: tuple[tuple[int, ...], ...], name: str, text: str) -> bytes:
+        """``written``: the versions of all runs; a lesson is kept only for these."""
+        return _make(service.catalogue.run_named(name), text, service.catalogue.translating)
 
     @routes.answers("/lesson", LessonRequest, Lesson, "Compute a lesson")
     async def lesson(request: LessonRequest, client: str) -> bytes:
@@ -52,7 +45,9 @@ def endpoints(service: Service) -> Endpoints:
         the numbers of the run."""
         service.check_texts(request.text, client)
         run = service.catalogue.run_or_first(request.run)
-        return await service.figures.do(client, partial(make, run, request.text.strip()))
+        written = tuple(served.run.written for served in service.catalogue.runs)
+        text = request.text.strip()
+        return await service.figures.do(client, partial(make, written, run.name, text))
 
     return routes
 
@@ -64,7 +59,7 @@ def _make(run: ServedRun, text: str, others: Sequence[ServedRun]) -> bytes:
         for other in reversed(others)
         if other.run.languages == run.run.languages and not other.run.task.reads_files
     }
-    try:
+    with refused("no_lesson", run.run, run.name):
         subject = subject_of(run.run, text, run.settings.precision)
         lesson = make_lesson(subject)
         for family in sorted(families.keys() - {run.run.recipe.model.kind}):
@@ -73,8 +68,3 @@ def _make(run: ServedRun, text: str, others: Sequence[ServedRun]) -> bytes:
                 beside = subject_of(other.run, subject.sentence, other.settings.precision)
                 lesson.beside.append(learn_beside(beside, other.name))
         return json_of(lesson)
-    except OF_OPERATORS:
-        raise
-    except DragomanError as error:
-        problem = without_folder(error, run.run, run.name)
-        raise Refusal("no_lesson", problem, problem=problem) from None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-from pydantic import Discriminator, Tag
-
+from dragoman.base.settings import one_of
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.line.settings import LineSource
 from dragoman.sources.picture.settings import PictureSource
@@ -19,24 +18,9 @@ SOURCES: dict[str, type[SourceSettings]] = {
 }
 """The settings of each kind of source, by its name in a recipe."""
 
-
-def _kind_of(given: Any) -> Any:
-    kind = given.get("kind", "text") if isinstance(given, dict) else getattr(given, "kind", "")
-    return kind if isinstance(kind, str) else ""
-
-
 if TYPE_CHECKING:
     AnySource = SourceSettings
 else:
-    AnySource = Annotated[
-        Annotated[TextSource, Tag("text")]
-        | Annotated[FramesSource, Tag("frames")]
-        | Annotated[PictureSource, Tag("picture")]
-        | Annotated[LineSource, Tag("line")],
-        Discriminator(
-            _kind_of,
-            custom_error_type="unknown_kind",
-            custom_error_message=f"no such kind of source. Use one of {', '.join(SOURCES)}",
-        ),
-    ]
+    problem = f"no such kind of source. Use one of {', '.join(SOURCES)}"
+    AnySource = one_of(SOURCES, "text", problem)
 """The type of a field with a source of any kind, which ``kind`` selects."""

@@ -191,8 +191,7 @@ def _recut(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
     def cut(parts: Array) -> Array:
         count = parts.shape[1]
         whole = parts.transpose(1, 0, 2).reshape(count, -1)
-        again: Array = whole.reshape(count, heads, -1).transpose(1, 0, 2)
-        return again
+        return whole.reshape(count, heads, -1).transpose(1, 0, 2)
 
     queries, keys, values = cut(opened.queries), cut(opened.keys), cut(opened.values)
     scale = opened.scale * math.sqrt(key_width / queries.shape[-1]) if opened.scale != 1 else 1.0

@@ -210,24 +210,15 @@ FIGURES: dict[str, Entry] = {
         sentence="chosen",
     ),
     "layers": Entry(training.layers_figure, needs=(INSIDE,), group="training"),
-    "attention-encoder": Entry(
-        partial(attention.attention_figure, kind="encoder"),
-        of_part("encoder", MEAN, last=True),
-        ("encoder",),
-        sentence="first",
-    ),
-    "attention-decoder": Entry(
-        partial(attention.attention_figure, kind="decoder"),
-        of_part("decoder", MEAN, last=True),
-        ("decoder",),
-        sentence="first",
-    ),
-    "attention-cross": Entry(
-        partial(attention.attention_figure, kind="cross"),
-        of_part("cross", MEAN, last=True),
-        ("cross",),
-        sentence="first",
-    ),
+    **{
+        f"attention-{kind}": Entry(
+            partial(attention.attention_figure, kind=kind),
+            of_part(kind, MEAN, last=True),
+            (kind,),
+            sentence="first",
+        )
+        for kind in ("encoder", "decoder", "cross")
+    },
     "head-importance": Entry(run.importance_figure, needs=(WRITES,)),
     "alignment": Entry(run.alignment_figure, needs=("cross",), sentence="first"),
     "pronoun": Entry(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),

@@ -29,8 +29,7 @@ PLACES = 128
 def similarity(table: Array) -> Array:
     """Return (P, P): the dot product of each row of ``table`` (P, D) with every row. ``table``: P
     positions in D dimensions."""
-    product: Array = table @ table.T
-    return product
+    return table @ table.T
 
 
 def _array(table: torch.Tensor) -> Array:

@@ -159,8 +159,7 @@ def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
     assert front is not None, "recordings are read"
     with torch.inference_mode(), Probe() as probe:
         front(Sequences.of([torch.from_numpy(rows)]))
-    attention: Array = probe.attention[BAND_WEIGHTS][0].double().numpy()
-    return attention
+    return probe.attention[BAND_WEIGHTS][0].double().numpy()
 
 
 def group_frames(weights: Array, groups: int) -> Array:
@@ -168,8 +167,7 @@ def group_frames(weights: Array, groups: int) -> Array:
     attend, and the sum over the frames that they attend to, so that rows still sum to 1."""
     edges = np.linspace(0, len(weights), groups + 1).round().astype(int)
     summed = np.add.reduceat(weights, edges[:-1], axis=1)
-    means: Array = np.add.reduceat(summed, edges[:-1], axis=0) / np.diff(edges)[:, None]
-    return means
+    return np.add.reduceat(summed, edges[:-1], axis=0) / np.diff(edges)[:, None]
 
 
 def nearness(weights: Array) -> float:

@@ -76,8 +76,7 @@ def _fixed_rows(settings: PositionSettings, count: int, width: int) -> Array:
     """Return the rows (count, width) of an encoding that is neither learned nor depends on a
     length, as ``nn/embedding.py`` computes them."""
     made = _TABLES[settings.kind](np.arange(count), width)
-    rows: Array = made.astype(np.float32)
-    return rows
+    return made.astype(np.float32)
 
 
 def _sinusoidal(positions: npt.NDArray[np.int64], width: int) -> Floats:

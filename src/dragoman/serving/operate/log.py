@@ -112,7 +112,7 @@ class LogLines(logging.Formatter):
     """Formats records as lines for people; lines of a request end with its ID."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = _fields(record)
+        fields: dict[str, Any] = getattr(record, "fields", {})
         if fields:
             return " ".join(f"{name}={value}" for name, value in fields.items())
         said = record.getMessage()
@@ -133,7 +133,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
         }
-        fields = _fields(record)
+        fields: dict[str, Any] = getattr(record, "fields", {})
         if fields:
             line |= fields
         else:
@@ -156,8 +156,3 @@ def error_summary(error: BaseException | None) -> str:
         f"{error_summary(error.__cause__)}\nwhich led to\n" if error.__cause__ is not None else ""
     )
     return f"{below}{places}{type(error).__name__}{said}"
-
-
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    fields: dict[str, Any] = getattr(record, "fields", {})
-    return fields

@@ -62,8 +62,7 @@ class LinesForm(PictureFilesForm):
 def _columns(pixels: Bytes) -> Bytes:
     """Turn (H, W) of light and dark into (W, H) of paper and ink."""
     is_dark = np.median(pixels) < _PAPER
-    columns: Bytes = np.ascontiguousarray((pixels if is_dark else 255 - pixels).T)
-    return columns
+    return np.ascontiguousarray((pixels if is_dark else 255 - pixels).T)
 
 
 if TYPE_CHECKING:

@@ -111,8 +111,7 @@ def patches_of(pixels: Bytes, patch: int) -> Bytes:
     """Cut (H, W, C) into (H / p x W / p, p x p x C)."""
     height, width, channels = pixels.shape
     grid = pixels.reshape(height // patch, patch, width // patch, patch, channels)
-    patches: Bytes = np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
-    return patches
+    return np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
 
 
 def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:

@@ -86,8 +86,7 @@ def _array(path: Path, data: Bytes) -> Bytes:
             f"{wanted:,} bytes with the header, but the bytes of the file are "
             + (f"{len(data):,}" if is_cut else "more")
         )
-    array: Bytes = data[4 + 4 * len(sizes) :].reshape(sizes)
-    return array
+    return data[4 + 4 * len(sizes) :].reshape(sizes)
 
 
 def _sizes(path: Path, head: bytes) -> list[int]:
