@@ -165,7 +165,7 @@ def test_the_most_probable_tokens_are_told_as_they_are(
     (tmp_path / "lesson.html").write_text(lesson_pages([lesson])[0], encoding="utf-8")
     page = chromium.new_page()
     page.goto((tmp_path / "lesson.html").as_uri())
-    assert "1 stand for what this run does not know" in answer_of(page, 1)
+    assert ", 1 of them unknown to this run" in answer_of(page, 1)
     assert answer_of(page, 5).startswith("“x”; the probability of “")
     expect(step_of(page, 5).locator(".guess .right")).to_contain_text("x")
     told = answer_of(page, 10)

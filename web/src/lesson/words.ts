@@ -40,7 +40,7 @@ export const texts = both({
   pieces_ask: ["How many pieces does “{word}” become?", "“{word}” 단어는 서브워드 몇 개가 되나요?"],
   pieces_answer: [(count: string, all: string, ids: string, isOne: boolean, unknown: string | 0) =>
       unknown
-        ? `${count}; of these, ${unknown} stand for what this run does not know. The model reads only their numbers: ${ids}.`
+        ? `${count}, ${unknown} of them unknown to this run. The model reads only their numbers: ${ids}.`
         : isOne
           ? `One of the ${all} pieces that this run knows. The model reads only its number: ${ids}.`
           : `${count} of the ${all} pieces that this run knows. The model reads only their numbers: ${ids}.`,
