@@ -19,13 +19,16 @@ from short_run import short_run
 from dragoman.base.errors import DragomanError
 from dragoman.engine.attention import open_cell
 from dragoman.engine.settings import EngineSettings
+from dragoman.forms.text_form import TextForm
 from dragoman.insight.lesson.answer import Lesson, OpenedHeads
 from dragoman.insight.lesson.lesson import PAPER, make_lesson, subject_of
+from dragoman.insight.lesson.reader import Reader
+from dragoman.insight.lesson.steps import pieces_step
 from dragoman.models.interface import Part
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.search.hypothesis import length_penalty
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of, length_penalty
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.tasks.catalogue import Run
 
@@ -142,6 +145,7 @@ def test_a_head_that_is_off_adds_nothing(
         shares = shares_of(changed, ids, [1, *chosen[:place]])[-1]
         wanted = [*chosen, run.target.eos][place]
         assert change.probability == pytest.approx(float(shares[wanted]), abs=CLOSE)
+        assert [change.best] == run.target.names_of([int(shares.argmax())])
     layer, head = lesson.encoder
     alone = [one for one in lesson.changes if one.head is not None]
     assert (alone[0].layer, len(alone)) == (layer, lesson.model.sizes["heads"])
@@ -240,6 +244,48 @@ def test_the_merges_end_in_the_tokens(lesson: Lesson, run: Run) -> None:
             assert len(fewer) == len(more) - 1 and "".join(fewer) == "".join(more)
 
 
+def test_letters_that_the_vocabulary_does_not_know(run: Run) -> None:
+    reader = Reader(subject_of(run, PAPER, "fp32").predictor)
+    for cut in pieces_step(reader, "The Ωmega saw ЖЖ ."):
+        assert cut.steps[-1] == run.source_text.pieces(cut.ids)
+        assert cut.unknown == cut.steps[-1].count("<unk>")
+
+
+def test_the_words_of_moses_are_cut(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader(subject_of(run, PAPER, "fp32").predictor)
+    monkeypatch.setattr(TextForm, "prepare", lambda _, text: text.lower().replace(".", " ."))
+    cuts = pieces_step(reader, "The dog sleeps.")
+    assert [cut.word for cut in cuts] == ["the", "dog", "sleeps", "."]
+    ids = run.source_text.encode_lists(["the dog sleeps ."])[0]
+    assert [token for cut in cuts for token in cut.ids] == ids
+
+
+def test_a_translation_that_is_the_beginning_of_the_other(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They differ where the shorter one ends."""
+
+    def translate(reader: Reader, text: str) -> tuple[Hypothesis, list[int]]:
+        tokens = [20, 21, 22] if text == PAPER else [20]
+        best = hypothesis_of(tokens, [-1.0] * (len(tokens) + 1), finished=True)
+        return best, reader.predictor.source_ids(text)
+
+    monkeypatch.setattr("dragoman.insight.lesson.lesson._translate", translate)
+    made = make_lesson(subject_of(run, PAPER, "fp32"))
+    assert made.other is not None
+    assert made.sentence.place == made.other.place == 1
+    assert made.other.output_tokens[1] == "</s>"
+
+
+def test_a_cut_translation_is_not_compared_with_the_server(run: Run) -> None:
+    """The server does not cut it, so it differs, but not by rounding."""
+    reader = Reader(subject_of(run, PAPER, "fp32").predictor)
+    for finished in (False, True):
+        best = hypothesis_of([20, 21], [-1.0] * (2 + finished), finished=finished)
+        made = reader.sentence(PAPER, best, 0, None)
+        assert made.is_cut != finished and (made.served is not None) == finished
+
+
 def test_teacher_forcing_reads_what_is_right(
     lesson: Lesson, run: Run, model: Transformer, ids: list[int]
 ) -> None:
@@ -267,6 +313,7 @@ def test_each_moment_of_the_film_is_asked(
         shares = shares_of(earlier, ids, [1, *chosen[:place]])[-1]
         wanted = [*chosen, run.target.eos][place]
         assert moment.probability == pytest.approx(float(shares[wanted]), abs=CLOSE)
+        assert [moment.best] == run.target.names_of([int(shares.argmax())])
     losses = {one["update"]: one["nll"] for one in run.metrics() if one["kind"] == "update"}
     for update, loss in lesson.learning.training:
         assert loss == pytest.approx(losses[update], rel=1e-5)

@@ -148,6 +148,31 @@ def test_a_sentence_that_is_too_long_is_refused(opened: Open) -> None:
         expect(page.get_by_text("at most 40")).to_be_visible()
 
 
+def test_the_most_probable_tokens_are_told_as_they_are(
+    chromium: Browser, built: Path, run: Path, tmp_path: Path
+) -> None:
+    """Each is asked for after the same beginning, however the rest of the translation changes."""
+    lesson = make_lesson(subject_of(Run.open(run), "", "fp32"))
+    written = lesson.sentence.output_tokens[lesson.sentence.place]
+    for change in lesson.changes:
+        change.best = "▁x"
+    *earlier, since, last = lesson.learning.moments
+    since.best = last.best = written
+    for moment in earlier:
+        moment.best = "▁x"
+    for cut in lesson.pieces:
+        cut.unknown = 1
+    (tmp_path / "lesson.html").write_text(lesson_pages([lesson])[0], encoding="utf-8")
+    page = chromium.new_page()
+    page.goto((tmp_path / "lesson.html").as_uri())
+    assert ", 1 of them unknown to this run" in answer_of(page, 1)
+    assert answer_of(page, 5).startswith("“x”; the probability of “")
+    expect(step_of(page, 5).locator(".guess .right")).to_contain_text("x")
+    told = answer_of(page, 10)
+    assert told.startswith(f"From update {since.update} on") and "it was “x”" in told
+    page.close()
+
+
 def test_the_file_needs_nothing_else(
     chromium: Browser, built: Path, run: Path, tmp_path: Path
 ) -> None:

@@ -116,8 +116,8 @@ export function labels(tokens: readonly string[]): string[] {
   return tokens.map(pieceLabel);
 }
 
-/** The words of a sentence, with the end symbol. */
-function wordsOf(tokens: readonly string[], words: readonly number[]): string[] {
+/** The words of the sentence, with the end symbol. */
+export function sourceWords({ tokens, words }: LessonSentence): string[] {
   const out: string[] = [];
   tokens.forEach((token, i) => {
     const word = words[i] ?? 0;
@@ -126,25 +126,16 @@ function wordsOf(tokens: readonly string[], words: readonly number[]): string[] 
   return out;
 }
 
-export const sourceWords = ({ tokens, words }: LessonSentence): string[] => wordsOf(tokens, words);
-
 export const bare = (word = ""): string => word.replace(/(?<=.)[.,;:!?]+$/u, "");
 
-/** The word of the translation that the lesson is about, without the punctuation behind it. */
-export function placeWord(sentence: LessonSentence): string {
-  return bare(wordsOf(sentence.output_tokens, sentence.output_words)[sentence.output_words[sentence.place] ?? 0]);
-}
+/** A token in place of the one that the lesson is about, as it is shown. */
+export const labelThere = ({ place }: LessonSentence, token = ""): string => pieceLabel(token, place);
 
-/** The token that begins it, as it is shown. */
-export const placeToken = ({ output_tokens, place }: LessonSentence): string => labels(output_tokens.slice(place, place + 1))[0] ?? "";
+/** The token of the translation that the lesson is about, as it is shown. */
+export const placeToken = (sentence: LessonSentence): string => labelThere(sentence, sentence.output_tokens[sentence.place]);
 
 /** The probability of that token. */
 export const probability = ({ probabilities, place }: LessonSentence): number => probabilities[place] ?? 0;
-
-/** The word of another translation of a sentence at the place that the lesson is about; "" if there is none. */
-export function wordThere({ output_words, place }: LessonSentence, output: string): string {
-  return bare(output.split(/\s+/)[output_words[place] ?? 0]);
-}
 
 /** A value at the token that the lesson is about, and none at the others. */
 export const atPlace = ({ output_tokens, place }: LessonSentence, value: number): number[] => output_tokens.map((_, i) => (i === place ? value : 0));

@@ -39,11 +39,15 @@ export const texts = both({
   head_of: ["head {head} of layer {layer}", "{layer}층 {head}번 헤드"],
   merges: ["Merges", "병합"],
   pieces_ask: ["How many pieces does “{word}” become?", "“{word}” 단어는 서브워드 몇 개가 되나요?"],
-  pieces_answer: [(count: string, all: string, ids: string, isOne: boolean) =>
-      isOne
-        ? `One of the ${all} pieces that this run knows. The model reads only its number: ${ids}.`
-        : `${count} of the ${all} pieces that this run knows. The model reads only their numbers: ${ids}.`,
-    (count, all, ids) => `이 모델이 아는 서브워드 ${all}개 중 ${count}개입니다. 모델은 그 번호만 읽습니다: ${ids}`],
+  pieces_answer: [(count: string, all: string, ids: string, isOne: boolean, unknown: string | 0) =>
+      unknown
+        ? `${count}, ${unknown} of them unknown to this run. The model reads only their numbers: ${ids}.`
+        : isOne
+          ? `One of the ${all} pieces that this run knows. The model reads only its number: ${ids}.`
+          : `${count} of the ${all} pieces that this run knows. The model reads only their numbers: ${ids}.`,
+    (count, all, ids, _, unknown) => unknown
+      ? `${count}개입니다. 그중 ${unknown}개는 모델이 모르는 것을 나타냅니다. 모델은 그 번호만 읽습니다: ${ids}`
+      : `이 모델이 아는 서브워드 ${all}개 중 ${count}개입니다. 모델은 그 번호만 읽습니다: ${ids}`],
   pieces_numbers: ["E: {vocabulary} × {width}, s = {scale}", "E: {vocabulary} × {width}, s = {scale}"],
   positions_ask: ["“{a}” and “{b}” change places. Without positions, does the translation change?",
     "“{a}”, “{b}” 두 단어의 자리를 바꿉니다. 위치가 없어도 번역이 달라지나요?"],
@@ -68,11 +72,11 @@ export const texts = both({
     marian: ["sines (Marian)", "사인파(Marian)"],
     none: ["off", "없음"],
   },
-  keys_ask: ["Which word fits “{word}” best in {head}?", "{head}에서 “{word}” 단어에 가장 잘 맞는 단어는 무엇인가요?"],
+  keys_ask: ["Which token fits “{word}” best in {head}?", "{head}에서 “{word}” 토큰에 가장 잘 맞는 토큰은 무엇인가요?"],
   keys_answer: [(best: string, share: string, guess: string, guessed: string, isRight: boolean) =>
       `“${best}”, with ${share}${guess && !isRight ? `; “${guess}” gets ${guessed}` : ""}. A hash table returns one entry; attention mixes all entries, by weight.`,
     (best, share, guess, guessed, isRight) =>
-      `“${best}” 단어가 ${share}입니다.${guess && !isRight ? ` “${guess}” 단어는 ${guessed}입니다.` : ""} 해시 테이블은 항목 하나만 꺼내지만, 어텐션은 모든 항목을 가중치대로 섞습니다.`],
+      `“${best}” 토큰이 ${share}입니다.${guess && !isRight ? ` “${guess}” 토큰은 ${guessed}입니다.` : ""} 해시 테이블은 항목 하나만 꺼내지만, 어텐션은 모든 항목을 가중치대로 섞습니다.`],
   query: ["q of “{word}”", "“{word}” 쿼리 q"],
   key: ["k of “{word}”", "“{word}” 키 k"],
   weights: ["Scores and weights", "점수와 가중치"],
@@ -80,23 +84,23 @@ export const texts = both({
   scaled: ["divide by √d_k", "√d_k로 나누기"],
   hash_table: ["hash table: the best key takes all", "해시 테이블: 가장 잘 맞는 키가 전부 차지"],
   values_ask: ["How much of what “{word}” takes along in this head comes from “{best}”?",
-    "이 헤드에서 “{word}” 단어가 가져가는 것 가운데 “{best}” 단어에서 온 것은 얼마나 되나요?"],
+    "이 헤드에서 “{word}” 토큰이 가져가는 것 가운데 “{best}” 토큰에서 온 것은 얼마나 되나요?"],
   values_answer: [(best: string, weight: string, share: string, width: string) =>
       `“${best}” has a weight of ${weight}. By size, its value, ${width} numbers, is ${share} of what is added.`,
-    (best, weight, share, width) => `“${best}” 단어의 가중치는 ${weight}입니다. 크기로 보면 더해지는 것의 ${share}가 그 값(수 ${width}개)입니다.`],
+    (best, weight, share, width) => `“${best}” 토큰의 가중치는 ${weight}입니다. 크기로 보면 더해지는 것의 ${share}가 그 값(수 ${width}개)입니다.`],
   values_numbers: ["sizes behind W^O: {one} of {all}", "W^O를 거친 크기: {all} 중 {one}"],
-  values_hint: ["Click words to leave them out of the mix.", "단어를 누르면 섞을 때 빠집니다."],
+  values_hint: ["Click tokens to leave them out of the mix.", "토큰을 누르면 섞을 때 빠집니다."],
   values_mixed: ["Your mix", "섞은 결과"],
-  values_whole: ["All words", "모든 단어"],
+  values_whole: ["All tokens", "모든 토큰"],
   values_missing: ["Distance of your mix from the whole: {share}", "모두 섞은 것과의 차이: {share}"],
-  heads_ask: ["Switch off {head}. Which word stands in place of “{word}”?", "{head}를 끕니다. “{word}” 자리에 어떤 단어가 오나요?"],
+  heads_ask: ["Switch off {head}. After the same beginning, which token is then most probable in place of “{word}”?", "{head}를 끕니다. 앞부분이 같을 때 “{word}” 자리에서 확률이 가장 높은 토큰은 무엇인가요?"],
   heads_answer: [(word: string, there: string, isSame: boolean, before: string, after: string, isAllSame: boolean) =>
-      (there === word ? `“${word}” stays${isSame ? "" : ", other words change"}` : `“${there || "…"}”`) +
-      `: the probability of “${word}” is ${after} instead of ${before}. Without all heads of the encoder, the translation ${isAllSame ? "stays" : "changes"}.`,
+      `“${there}”${there === word ? ", with" : `; the probability of “${word}” is`} ${after} instead of ${before}. ` +
+      `The translation ${isSame ? "stays" : "changes"}; without all heads of the encoder, it ${isAllSame ? "stays" : "changes"}${isAllSame === isSame ? " too" : ""}.`,
     (word, there, isSame, before, after, isAllSame) =>
-      (there === word ? `“${word}” 단어가 그대로 ${isSame ? "있습니다" : "있고 다른 단어가 바뀝니다"}.` : `“${there || "…"}” 단어가 옵니다.`) +
-      ` “${word}” 확률: ${before} → ${after}. 인코더의 헤드를 모두 끄면 번역이 ${isAllSame ? "그대로입니다" : "달라집니다"}.`],
-  another: ["another word", "다른 단어"],
+      `“${there}” 토큰입니다. “${word}” 확률: ${before} → ${after}. 번역이 ${isSame ? "그대로입니다" : "달라집니다"}. ` +
+      `인코더의 헤드를 모두 끄면 번역이 ${isAllSame ? "그대로입니다" : "달라집니다"}.`],
+  another: ["another token", "다른 토큰"],
   switch_off: ["Switch off", "끄기"],
   head_off: ["head {head}", "{head}번 헤드"],
   layer_off: ["all of layer {layer}", "{layer}층 전체"],
@@ -135,11 +139,11 @@ export const texts = both({
   generating: ["Generating", "생성"],
   after_mistake: ["The run reads what it wrote. With “{wrong}” in place of “{right}”, it goes on so:",
     "모델은 스스로 쓴 것을 읽습니다. “{right}” 자리에 “{wrong}” 토큰을 두면 이렇게 이어 씁니다."],
-  memory_ask: ["To write “{word}”, where does {head} of the decoder look?", "“{word}” 단어를 쓸 때 디코더의 {head}는 어디를 보나요?"],
+  memory_ask: ["To write “{word}”, where does {head} of the decoder look?", "“{word}” 토큰을 쓸 때 디코더의 {head}는 어디를 보나요?"],
   memory_answer: [(best: string, share: string, hurt: string, word: string, before: string, after: string, falls: boolean) =>
       `At “${best}”, with ${share}. ` + (falls ? `Hiding “${hurt}” hurts most: “${word}” falls from ${before} to ${after}.` : `No single hidden word makes “${word}” clearly less probable.`),
     (best, share, hurt, word, before, after, falls) =>
-      `“${best}” 단어를 ${share} 봅니다. ` + (falls ? `“${hurt}” 단어를 가릴 때 가장 크게 바뀝니다. “${word}” 확률: ${before} → ${after}.` : `단어를 하나만 가려서는 “${word}” 확률이 뚜렷이 떨어지지 않습니다.`)],
+      `“${best}” 토큰을 ${share} 봅니다. ` + (falls ? `“${hurt}” 단어를 가릴 때 가장 많이 떨어집니다. “${word}” 확률: ${before} → ${after}.` : `단어를 하나만 가려서는 “${word}” 확률이 뚜렷이 떨어지지 않습니다.`)],
   memory_numbers: ["q: decoder; k, v: encoder", "q: 디코더, k와 v: 인코더"],
   hide: ["Hide", "가리기"],
   next_ask: ["How sure is the run of “{word}”?", "모델은 “{word}” 토큰을 얼마나 확신하나요?"],
@@ -162,13 +166,13 @@ export const texts = both({
   hypothesis: ["Hypothesis", "가설"],
   tokens: ["Tokens", "토큰"],
   score: ["Score", "점수"],
-  learned_ask: ["From which snapshot on does the run write “{word}”, as it does now?", "어느 스냅샷부터 지금처럼 “{word}” 단어를 쓰나요?"],
+  learned_ask: ["After the same beginning, from which snapshot on is “{word}” the most probable token?", "앞부분이 같을 때, 어느 스냅샷부터 “{word}” 토큰의 확률이 가장 높나요?"],
   learned_answer: [(update: string, before: string, word: string, p: string) =>
-      before ? `From update ${update} on (${p}). The snapshot before wrote “${before}”.` : `From its first snapshot on, update ${update}; “${word}” then had ${p}.`,
+      before ? `From update ${update} on (${p}). In the snapshot before, it was “${before}”.` : `From its first snapshot on, update ${update}; “${word}” then had ${p}.`,
     (update, before, word, p) =>
-      before ? `업데이트 ${update}부터입니다(${p}). 그 앞의 스냅샷은 “${before}” 단어를 썼습니다.` : `첫 스냅샷인 업데이트 ${update}부터입니다. 그때 “${word}” 확률은 ${p}였습니다.`],
-  learned_never: [(update: string, word: string) => `At none of them: the last, of update ${update}, writes “${word || "…"}”.`,
-    (update, word) => `없습니다. 마지막 스냅샷(업데이트 ${update})은 “${word || "…"}” 단어를 씁니다.`],
+      before ? `업데이트 ${update}부터입니다(${p}). 그 앞의 스냅샷에서는 “${before}” 토큰이었습니다.` : `첫 스냅샷인 업데이트 ${update}부터입니다. 그때 “${word}” 확률은 ${p}였습니다.`],
+  learned_never: [(update: string, word: string) => `At none of them: in the last, of update ${update}, it is “${word}”.`,
+    (update, word) => `없습니다. 마지막 스냅샷(업데이트 ${update})에서는 “${word}” 토큰입니다.`],
   learned_half_ask: ["Half of the way from the first loss to the last: by which update?", "첫 손실에서 마지막 손실까지 절반은 몇 번째 업데이트에 지났나요?"],
   learned_half: ["By update {update} of {last}. This run keeps no snapshots, so only its loss is shown.",
     "업데이트 {last}번 중 {update}번에 지났습니다. 이 모델에는 스냅샷이 없어 손실만 보여 줍니다."],
@@ -189,28 +193,28 @@ export const texts = both({
   teacher_about: ["All answers of the run {run}. Ask, let the class guess, then open the step. The last line of each step is for you.",
     "{run} 모델의 답을 모두 담았습니다. 묻고, 학생들이 짐작한 다음 단계를 여세요. 각 단계의 마지막 줄은 교사를 위한 것입니다."],
   watch: [[
-      "Pieces are no syllables: their borders come from how often neighbours occur together.",
+      "Pieces are no syllables: they were chosen by how often they occur in texts.",
       "Only the encoder loses its positions here; the decoder keeps its own.",
       "A weight tells where a head looked, not why. Let the class try another head.",
-      "Keys decide how much is taken; values are what is taken.",
-      "Other heads often stand in for one that is off. Compare one head, a layer, and both sentences.",
-      "A large addition is not an important one: see what becomes of the translation without it (step 5).",
+      "Query and keys decide how much is taken; values are what is taken.",
+      "Other heads often stand in for one that is off. Compare one head, a layer, and all of them.",
+      "A large addition is not an important one: what is needed shows when it is switched off, as heads are in step 5.",
       "The mask stays when the run is used, though the future is not there yet: training and use compute the same.",
       "Hiding shows what the run needs; attention shows where it looked. The two may differ.",
       "A probability is the run's own belief: a sure run can be wrong.",
-      "The loss falls smoothly; a single word changes from one snapshot to the next.",
+      "On the whole, the loss changes little by little; the most probable token can change between two snapshots.",
     ],
     [
-      "서브워드는 음절이 아닙니다. 경계는 이웃한 글자가 함께 나오는 빈도에서 나옵니다.",
+      "서브워드는 음절이 아닙니다. 텍스트에 나오는 빈도에 따라 고른 것입니다.",
       "여기서는 인코더만 위치를 잃습니다. 디코더의 위치는 그대로입니다.",
       "가중치는 헤드가 본 곳을 알려 줄 뿐, 이유를 알려 주지 않습니다. 다른 헤드도 골라 보세요.",
-      "얼마나 가져갈지는 키가 정하고, 무엇을 가져갈지는 값이 정합니다.",
-      "헤드 하나를 끄면 다른 헤드가 대신할 때가 많습니다. 헤드 하나, 한 층, 두 문장을 견주어 보세요.",
-      "많이 더한다고 중요한 것은 아닙니다. 그것 없이 번역이 어떻게 되는지 보세요(5단계).",
+      "얼마나 가져갈지는 쿼리와 키가 정하고, 무엇을 가져갈지는 값이 정합니다.",
+      "헤드 하나를 끄면 다른 헤드가 대신할 때가 많습니다. 헤드 하나, 한 층, 전체를 견주어 보세요.",
+      "많이 더한다고 중요한 것은 아닙니다. 무엇이 필요한지는 5단계의 헤드처럼 꺼 보아야 압니다.",
       "쓸 때도 마스크는 그대로입니다. 미래가 아직 없어도 학습할 때와 똑같이 계산합니다.",
       "가리기는 모델에 필요한 것을, 어텐션은 모델이 본 곳을 보여 줍니다. 둘은 다를 수 있습니다.",
       "확률은 모델 자신의 믿음입니다. 확신해도 틀릴 수 있습니다.",
-      "손실은 고르게 줄지만, 한 단어는 스냅샷 사이에서 바뀝니다.",
+      "손실은 대체로 조금씩 바뀌지만, 확률이 가장 높은 토큰은 두 스냅샷 사이에서 바뀔 수 있습니다.",
     ]],
 });
 

@@ -210,18 +210,20 @@ class Text:
     def merges(self, text: str) -> list[list[str]]:
         """Return the symbols of a text without spaces after each merge of byte-pair encoding, from
         its characters to its tokens. A vocabulary of another kind has no merges: the result is its
-        characters and its tokens."""
+        characters and its tokens. So is the end of a text with characters that the vocabulary does
+        not know."""
         symbols = list(self._normalise(prepare(text, self.settings)))
         steps, scores = [symbols], self._pieces_for_sampling().scores
         while self.settings.kind == "bpe":
             pairs = [a + b for a, b in pairwise(symbols)]
             known = [place for place, pair in enumerate(pairs) if pair in scores]
             if not known:
-                return steps
+                break
             best = max(known, key=lambda place: (scores[pairs[place]], -place))
             symbols = [*symbols[:best], pairs[best], *symbols[best + 2 :]]
             steps.append(symbols)
-        return [*steps, self.pieces(self.encode_lists([text])[0])]
+        tokens = self.pieces(self.encode_lists([text])[0])
+        return steps if tokens == steps[-1] else [*steps, tokens]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Return the written form of each token: U+2581 for a space, <0x41> for a byte."""

@@ -41,7 +41,7 @@ class LessonSentence(_Part):
     """(T,): the probability of each token of the translation, given the tokens before it."""
     served: str | None = None
     """The translation by the faster model with rounded numbers that serves the run. Absent if it is
-    the same."""
+    the same, and if the translation was cut."""
     reference: str | None = None
     """The translation that the test set expects. Absent if there is none."""
     place: int
@@ -93,12 +93,14 @@ class Cut(_Part):
     """The way from a word to its tokens."""
 
     word: str
-    """The word as it stands in the sentence."""
+    """The word as the vocabulary gets it: that of the sentence, or of what Moses makes of it."""
     steps: list[list[str]]
     """The symbols of the word after each merge, from its characters to its tokens. For a vocabulary
     without merges, only its characters and its tokens."""
     ids: list[int]
     """The numbers of its tokens in the vocabulary."""
+    unknown: int
+    """How many of these tokens stand for characters that the vocabulary does not know."""
 
 
 class Swap(_Part):
@@ -166,7 +168,10 @@ class Change(_Part):
     output: str
     """The translation that the run writes under the change."""
     probability: float
-    """The probability of the token ``place`` of the original translation, under the change."""
+    """The probability of the token ``place`` of the original translation, under the change, given
+    the tokens before it."""
+    best: str
+    """The token that is then the most probable one, as the vocabulary writes it."""
 
 
 class LessonSublayer(_Part):
@@ -256,7 +261,10 @@ class Moment(_Part):
     output: str
     """The translation of the sentence at this update."""
     probability: float
-    """The probability of the token ``place`` of the final translation."""
+    """The probability of the token ``place`` of the final translation, given the tokens before
+    it."""
+    best: str
+    """The token that is then the most probable one, as the vocabulary writes it."""
 
 
 class Heard(_Part):

@@ -85,11 +85,11 @@ def _moments(
         (update, Reader(reader.predictor, run.model(file)))
         for update, file in _files(run, reader.model)
     )
-    return [
-        answer.Moment(
-            update=update,
-            output=earlier.texts([ids])[0],
-            probability=shorten(earlier.probability(ids, tokens, place, Intervention())),
+    moments: list[answer.Moment] = []
+    for update, earlier in readers:
+        probability, best = earlier.next_token(ids, tokens, place, Intervention())
+        (output,) = earlier.texts([ids])
+        moments.append(
+            answer.Moment(update=update, output=output, probability=shorten(probability), best=best)
         )
-        for update, earlier in readers
-    ]
+    return moments

@@ -54,16 +54,23 @@ def make_lesson(subject: Subject) -> Lesson:
     tokens = best.tokens
     record = subject.predictor.look(text, tokens)
     pairs = dict(subject.pairs)
-    # Where both translations first differ, a pronoun depends on one word.
     other_text, focus_word = _other_of(text) or (None, None)
     other = None if other_text is None else _translate(reader, other_text)
-    place = None if other is None else _difference(tokens, other[0].tokens)
+    place = None
+    if other is not None:
+        # Where both translations first differ, a pronoun depends on one word. One of them may end
+        # there.
+        end = reader.target.eos
+        place = _difference([*tokens, end], [*other[0].tokens, end])
     starts = _starts(record.source)
     focus = _focus(record.encoder, starts) if focus_word is None else starts[focus_word]
     if place is None:
-        place = int(record.cross[:, :, :, focus].max(axis=(0, 1)).argmax())
+        written = len(tokens) + best.finished
+        place = int(record.cross[:, :, :written, focus].max(axis=(0, 1)).argmax())
     session = InspectionSession(reader.engine, subject.predictor)
-    effects = session.without_each_head(lambda under: reader.probability(ids, tokens, place, under))
+    effects = session.without_each_head(
+        lambda under: reader.next_token(ids, tokens, place, under)[0]
+    )
     encoder = _head(-np.array(effects["encoder"]))
     cross = _head(-np.array(effects["cross"]))
     probe = steps.probe_of(reader, ids, tokens)

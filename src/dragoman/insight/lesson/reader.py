@@ -83,14 +83,16 @@ class Reader:
         with torch.inference_mode():
             return self.model.project(hidden).double().numpy()
 
-    def probability(
+    def next_token(
         self, ids: Sequence[int], tokens: Sequence[int], place: int, under: Intervention
-    ) -> float:
+    ) -> tuple[float, str]:
         """Return the probability of the token ``place`` of ``tokens`` (or of the end symbol behind
-        them), given the tokens before it, under a change to the model."""
+        them), given the tokens before it, under a change to the model; and the token that is then
+        the most probable one, as the vocabulary writes it."""
         logits = self.logits(ids, tokens[:place], under.probe())[-1]
         wanted = [*tokens, self.target.eos][place]
-        return float(softmax(logits)[wanted])
+        (best,) = self.pieces([int(logits.argmax())])
+        return float(softmax(logits)[wanted]), best
 
     def pieces(self, tokens: Sequence[int]) -> list[str]:
         """Return output tokens as the vocabulary writes them."""
@@ -116,7 +118,7 @@ class Reader:
             output_tokens=list(record.target),
             output_words=list(words(record.target)[1]),
             probabilities=shorten(shares[np.arange(len(chosen)), chosen]),
-            served=None if served.ids == tokens else served.text,
+            served=None if served.ids == tokens or not best.finished else served.text,
             reference=reference,
             place=place,
             encoder=shorten(record.encoder),

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dragoman.engine.attention import attention_of
 from dragoman.engine.session import Intervention, teacher_forced
+from dragoman.forms.text_form import as_text
 from dragoman.insight.head import softmax
 from dragoman.insight.lesson import answer
 from dragoman.insight.lesson.reader import Reader, shorten
@@ -35,9 +36,15 @@ _ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0)
 def pieces_step(reader: Reader, text: str) -> list[answer.Cut]:
     """Return each word of ``text`` with the merges that make its tokens."""
     vocabulary = reader.source
+    words_in = as_text(reader.engine.source).prepare(text).split()
     return [
-        answer.Cut(word=word, steps=vocabulary.merges(word), ids=vocabulary.encode_lists([word])[0])
-        for word in text.split()
+        answer.Cut(
+            word=word,
+            steps=vocabulary.merges(word),
+            ids=ids,
+            unknown=ids.count(vocabulary.unknown),
+        )
+        for word, ids in zip(words_in, vocabulary.encode_lists(words_in), strict=True)
     ]
 
 
@@ -62,7 +69,7 @@ def positions_step(reader: Reader, ids: Sequence[int]) -> answer.PositionStep:
     changed = [[ids[place] for place in order] for order in orders]
     outputs = reader.texts(changed)
     without, *others = reader.texts([ids, *changed], Probe(positions_off=True, record=False))
-    texts = reader.source.decode_batch([source[:-1] for source in changed])
+    texts = reader.engine.source.raw([source[:-1] for source in changed])
     first = _encode(reader, ids)
     swaps = [
         answer.Swap(
@@ -160,14 +167,14 @@ def changes_step(
         ({"hidden": word}, Intervention(hidden=tuple(np.flatnonzero(np.equal(word_of, word)))))
         for word in range(word_of[-1])
     ]
-    return [
-        answer.Change(
-            **what,
-            output=reader.texts([ids], under.probe())[0],
-            probability=shorten(reader.probability(ids, tokens, place, under)),
+    made: list[answer.Change] = []
+    for what, under in changes:
+        probability, best = reader.next_token(ids, tokens, place, under)
+        (output,) = reader.texts([ids], under.probe())
+        made.append(
+            answer.Change(**what, output=output, probability=shorten(probability), best=best)
         )
-        for what, under in changes
-    ]
+    return made
 
 
 def sublayers_step(reader: Reader, probe: Probe) -> list[answer.LessonSublayer]:
