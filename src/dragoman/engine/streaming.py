@@ -68,17 +68,15 @@ def windows(
                 yield window
                 window = []
                 continue
-            if isinstance(item, Exception):
+            if not isinstance(item, tuple):
                 if window:
                     yield window
+                if item is None:
+                    return
                 raise item
-            if item is None:
-                break
             window.append(item[0])
             if len(window) == size:
                 yield window
                 window = []
-        if window:
-            yield window
     finally:
         gone.set()

@@ -46,7 +46,7 @@ from dragoman.nn import probes
 from dragoman.nn.convolution import ConvolutionWindows, NormedLinear, unfold
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Embedding, Positions
-from dragoman.nn.layers import Stack
+from dragoman.nn.layers import Stack, stack_of
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.settings import PositionSettings
 
@@ -117,12 +117,8 @@ class Convolutional(EncoderDecoder):
         )
         self.encoder_out = make_linear(channels, width)
         self.decoder_in = make_linear(width, channels, rate)
-        self.decoder: Stack[ConvolutionalDecoderLayer] = Stack(
-            [
-                ConvolutionalDecoderLayer(settings, f"decoder.{i}")
-                for i in range(settings.decoder_layers)
-            ]
-        )
+        layers = settings.decoder_layers
+        self.decoder = stack_of(ConvolutionalDecoderLayer, settings, "decoder", layers)
         self.decoder_out = make_linear(channels, width)
         self.dropout = Dropout(rate)
         self.looking = Looking()

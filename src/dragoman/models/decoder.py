@@ -22,7 +22,7 @@ from dragoman.models.search_states import CachedState
 from dragoman.models.settings import DecoderSettings, RecurrentDecoderSettings
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Embedding, Positions, embed
-from dragoman.nn.layers import Around, EncoderLayer, Stack
+from dragoman.nn.layers import Around, EncoderLayer, stack_of
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear
 
@@ -86,9 +86,7 @@ class Decoder(OnlyWriting):
         width = settings.model_dim
         self.positions = Positions(settings.positions, width)
         self.dropout = Dropout(settings.dropout)
-        self.layers: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(settings, f"layers.{number}") for number in range(settings.layers)]
-        )
+        self.layers = stack_of(EncoderLayer, settings, "layers", settings.layers)
         self.norm = Around(settings).last_norm()
 
     @property

@@ -27,7 +27,7 @@ from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Embedding, Positions, add_positions, embed
-from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, Stack
+from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, Stack, stack_of
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear
 from dragoman.sources.shared.settings import RowsSource
@@ -200,9 +200,7 @@ class Encoder(LayeredEncoder):
         skipped = int(settings.class_token)
         self.source_positions = Positions(settings.positions, width, across, skipped)
         self.dropout = Dropout(settings.dropout)
-        self.encoder: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(settings, f"encoder.{number}") for number in range(settings.layers)]
-        )
+        self.encoder = stack_of(EncoderLayer, settings, "encoder", settings.layers)
         self.encoder_norm = Around(settings).last_norm()
 
     @property

@@ -34,6 +34,7 @@ from dragoman.nn.linear import ACTIVATIONS, Computing, Linear, Precision
 from dragoman.nn.settings import NORM_EPSILON, Activation, LayerSettings
 
 Layer = TypeVar("Layer", bound=nn.Module)
+Settings = TypeVar("Settings")
 
 
 class LayerNorm(Computing):
@@ -176,6 +177,13 @@ class Stack(nn.ModuleList, Generic[Layer]):
     if TYPE_CHECKING:
 
         def __iter__(self) -> Iterator[Layer]: ...
+
+
+def stack_of(
+    make: Callable[[Settings, str], Layer], settings: Settings, name: str, count: int
+) -> Stack[Layer]:
+    """Make ``count`` layers, whose names are ``name`` with their numbers from 0."""
+    return Stack([make(settings, f"{name}.{number}") for number in range(count)])
 
 
 class EncoderLayer(nn.Module):

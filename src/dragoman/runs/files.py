@@ -17,10 +17,10 @@ from dragoman.base.errors import RunError
 from dragoman.base.reading import MAX_JSON, open_regular, parse_json, read_json
 
 Model = TypeVar("Model", bound=BaseModel)
-_Count = Annotated[int, Field(ge=0, le=10**15)]
-_Number = Annotated[float, Field(ge=-1e308, le=1e308)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Share = Annotated[float, Field(ge=0, le=1)]
-_BeforeAndAfter = Annotated[list[_Number], Field(min_length=2, max_length=2)]
+_BeforeAndAfter = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
 class _Record(BaseModel):
@@ -28,7 +28,7 @@ class _Record(BaseModel):
 
 
 class _Score(_Record):
-    value: _Number
+    value: Number
     signature: str
 
 
@@ -40,14 +40,14 @@ class _SampleNote(_Record):
 
 class _Label(_Record):
     label: str
-    texts: _Count
+    texts: Count
     precision: _Share
     recall: _Share
     f1: _Share
 
 
 class _Mistake(_Record):
-    line: _Count
+    line: Count
     text: str
     true: str
     chosen: str
@@ -57,24 +57,24 @@ class _Mistake(_Record):
 
 class _Spans(_Record):
     model_config = ConfigDict(strict=True, extra="forbid")
-    right: _Count
-    found: _Count
-    there: _Count
+    right: Count
+    found: Count
+    there: Count
 
 
 class ScoresFile(_Record):
     """The content of ``scores.json``, the last evaluation."""
 
     test: str = ""
-    sentences: _Count = 0
+    sentences: Count = 0
     scores: dict[str, _Score] = {}
     prepared_bleu: _Score = _Score(value=0.0, signature="")
     samples: list[_SampleNote] = []
     labels: list[_Label] = []
-    confusion: list[list[_Count]] = []
+    confusion: list[list[Count]] = []
     worst: list[_Mistake] = []
     spans: dict[str, _Spans] = {}
-    usual: dict[str, _Number] = {}
+    usual: dict[str, Number] = {}
 
     @model_validator(mode="after")
     def _square(self) -> ScoresFile:
@@ -93,7 +93,7 @@ class VerdictFile(_Record):
 class _Domain(_Record):
     name: str
     test: str
-    sentences: _Count
+    sentences: Count
     loss: _BeforeAndAfter
     bleu: _BeforeAndAfter
     p_value: _Share
@@ -111,35 +111,35 @@ class TuningFile(_Record):
 class _CorpusNote(_Record):
     name: str
     sha256: str
-    weight: _Number
+    weight: Number
 
 
 class _Dropped(_Record):
-    line: _Count
+    line: Count
     source: str
 
 
 class _Filter(_Record):
-    count: _Count
+    count: Count
     first: list[_Dropped]
 
 
 class _Cleaning(_Record):
-    read: _Count
-    kept: _Count
+    read: Count
+    kept: Count
     filters: dict[str, _Filter]
 
 
 class _Lengths(_Record):
-    ratio: _Number
-    least: _Number
-    greatest: _Number
+    ratio: Number
+    least: Number
+    greatest: Number
 
 
 class _TextNote(_Record):
-    tokens: _Count = 0
-    length: _Number = 0.0
-    by_frequency: _Number | None = None
+    tokens: Count = 0
+    length: Number = 0.0
+    by_frequency: Number | None = None
 
 
 class _Base(_Record):
@@ -152,35 +152,35 @@ class _Base(_Record):
 class Notes(_Record):
     """The content of ``data.json``, the notes about the training data."""
 
-    pairs: dict[str, _Count] = {}
-    synthetic: _Count = 0
+    pairs: dict[str, Count] = {}
+    synthetic: Count = 0
     corpora: list[_CorpusNote] = []
     cleaning: _Cleaning = _Cleaning(read=0, kept=0, filters={})
     overlap: str = ""
     bases: list[_Base] = []
     lengths: _Lengths | None = None
     text: _TextNote = _TextNote()
-    longest_words: _Count | None = None
+    longest_words: Count | None = None
 
 
 class _Update(_Record):
     kind: Literal["update"]
-    update: _Count
-    nll: _Number | None
-    tokens: _Count
-    tokens_per_second: _Number
-    learning_rate: _Number
-    gradient_norm: _Number | None
-    elapsed: _Number
+    update: Count
+    nll: Number | None
+    tokens: Count
+    tokens_per_second: Number
+    learning_rate: Number
+    gradient_norm: Number | None
+    elapsed: Number
 
 
 class _Validation(_Record):
     kind: Literal["validation"]
-    update: _Count
+    update: Count
     weights: str
-    scores: dict[str, _Number | None]
+    scores: dict[str, Number | None]
     best: bool
-    elapsed: _Number = 0.0
+    elapsed: Number = 0.0
     samples: list[_SampleNote] = []
 
 

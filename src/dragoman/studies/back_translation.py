@@ -26,12 +26,12 @@ from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.split import hash_of
 from dragoman.runs.corpora import plain_pairs
-from dragoman.runs.files import read_stored
+from dragoman.runs.files import Count, read_stored
 from dragoman.runs.lock import lock_folder
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import MonolingualText
-from dragoman.runs.run import RECIPE, STEPS, refuse_occupied
+from dragoman.runs.run import STEPS, refuse_occupied
 from dragoman.sizing.minutes import duration
 from dragoman.sizing.monolingual import (
     exchange_sides,
@@ -56,7 +56,6 @@ OF_LAST, OF_MODELS, OF_TEXT = 1 / 2, 1 / 3, 1 / 6
 What the earlier steps do not use is the last model's."""
 
 _Number = Annotated[float, Field(gt=0, le=1e15)]
-_Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class Step(Stored):
@@ -70,9 +69,9 @@ class Step(Stored):
     """The time for translating, if a time was given."""
     text_hash: str
     """The fingerprint of the text, by which a change is noticed."""
-    lines: _Count
+    lines: Count
     """The number of lines that the text has."""
-    most: _Count
+    most: Count
     """The most lines to translate: more would never be learned."""
 
     @property
@@ -86,7 +85,7 @@ class StepsPlan(Stored):
 
     format: Literal[1] = 1
     steps: list[Step] = Field(min_length=1, max_length=9)
-    pairs: _Count
+    pairs: Count
     """The number of pairs in the training files."""
     ratio: _Number
     """The number of synthetic pairs in an epoch for each of these pairs."""
@@ -248,18 +247,14 @@ def _minutes_left(steps: Path, plan: StepsPlan) -> float:
 def _train_step(steps: Path, step: Step, recipe: Recipe, say: Say, again: str) -> bool:
     """Train the model of a step, unless it has begun to translate. Return False if the user stopped
     it."""
-    from dragoman.tasks.training import resume, train
+    from dragoman.tasks.training import begin_or_resume
 
     folder = steps / step.name
     if (steps / f"{step.name}.json").is_file():
         return True
-    if (folder / RECIPE).is_file():
-        outcome = resume(folder, say=say, resume_command=again)
-    else:
-        outcome = train(
-            recipe, folder, minutes=step.minutes, epochs=step.epochs, say=say,
-            resume_command=again,
-        )  # fmt: skip
+    outcome = begin_or_resume(
+        recipe, folder, say=say, resume_command=again, minutes=step.minutes, epochs=step.epochs
+    )
     if outcome.reason == "interrupted":
         return False
     for sentence in verdict(catalogue.Run.open(folder)):

@@ -29,7 +29,7 @@ from dragoman.engine.search_settings import with_beams
 from dragoman.forms.form import Pair
 from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.runs.corpora import plain_corpora
-from dragoman.runs.files import read_stored
+from dragoman.runs.files import Count, read_stored
 from dragoman.runs.lock import lock_folder
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
@@ -62,7 +62,7 @@ class DistillationPlan(Stored):
     n_best: Annotated[int, Field(ge=1, le=4096)]
     weight: Annotated[float, Field(gt=0, le=10_000)]
     """The number of times that each translation is used per epoch."""
-    pairs: Annotated[int, Field(ge=0, le=10**15)]
+    pairs: Count
     """The number of pairs whose sources are translated."""
     hashes: list[str]
     """The fingerprints of the training text and of the teachers' weights, by which a change is

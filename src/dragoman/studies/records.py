@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dragoman.base.atomic import remove_folder, write_text
 from dragoman.base.errors import DragomanError, RunError, UntrainableError
 from dragoman.base.wording import plural
-from dragoman.runs.files import Model, read_stored
+from dragoman.runs.files import Count, Model, Number, read_stored
 from dragoman.runs.prepare import Say, side_pairs
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, load_forms, refuse_run
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
 
 GIVEN, BASE, RECORDS, RUNS = "given.toml", "base.toml", "records", "runs"
-
-_Count = Annotated[int, Field(ge=0, le=10**15)]
-_Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 
 
 class Stored(BaseModel):
@@ -72,17 +69,17 @@ class Record(Stored):
     ended: Literal["finished", "untrainable"]
     why: str = ""
     """The reason why it could not be trained."""
-    scores: dict[str, _Number] = {}
+    scores: dict[str, Number] = {}
     """Scores of the final weights on dev; empty if the training failed."""
-    parameters: _Count = 0
-    updates: _Count = 0
-    tokens: _Count = 0
+    parameters: Count = 0
+    updates: Count = 0
+    tokens: Count = 0
     """The number of target tokens, without padding."""
-    minutes: _Number = 0.0
+    minutes: Number = 0.0
     """The minutes that updates and validations took."""
     machine: str = ""
     """The name of the processor that trained."""
-    chance: dict[str, _Number] = {}
+    chance: dict[str, Number] = {}
     """The score of guessing on the same dev set; empty in older records."""
 
 

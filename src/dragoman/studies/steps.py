@@ -20,7 +20,7 @@ from dragoman.base.errors import FileError, RunError
 from dragoman.base.wording import plural
 from dragoman.cluster.driver import ProgressLine, in_figures
 from dragoman.console.output import progress_console
-from dragoman.runs.files import read_stored
+from dragoman.runs.files import Count, read_stored
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, STEPS
@@ -37,9 +37,9 @@ teachers."""
 class Translated(Stored):
     """The work that was done on a text so far."""
 
-    lines: Annotated[int, Field(ge=0, le=10**15)]
+    lines: Count
     seconds: Annotated[float, Field(ge=0, le=1e15)]
-    held: Annotated[int, Field(ge=0, le=10**15)] = 0
+    held: Count = 0
     """Lines of the text that are in dev or test and were left out."""
 
 

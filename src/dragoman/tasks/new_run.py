@@ -114,7 +114,7 @@ def fill_new_run(
     if start_from is not None and take is not None:
         torch.manual_seed(torch_seed(recipe.seed))
         model = build_model(recipe, *prepared.forms)
-        fit = take_weights(start_from, take, model, folder / WEIGHTS, _START)
+        fit = take_weights(start_from, take, model, folder / WEIGHTS)
         say(fit.summary(start_from.folder))
         notes["start"] = fit.to_dict(start_from)
     _write_lexicon(recipe, prepared, start_from, folder)
@@ -301,13 +301,9 @@ def take_vocabulary(start_from: Run, part: ModelPart, path: Path) -> None:
     vocabulary.save(path)
 
 
-def take_weights(start_from: Run, part: ModelPart, network: Network, path: Path, mark: str) -> Fit:
+def take_weights(start_from: Run, part: ModelPart, network: Network, path: Path) -> Fit:
     """Copy the weights that fit into ``network``, which is freshly initialised, and save all its
-    weights.
-
-    ``mark`` is the ``weights`` entry of the file's metadata.
-    Errors: ``RunError`` if no weight fits.
-    """
+    weights. Errors: ``RunError`` if no weight fits."""
     old = start_from.model().state_dict()
     own = network.state_dict()
     fit = fitting(_shapes(own), _shapes(old), part)
@@ -318,7 +314,7 @@ def take_weights(start_from: Run, part: ModelPart, network: Network, path: Path,
         )
     for name, old_name in fit.taken.items():
         own[name].copy_(old[old_name])  # in the network's own memory
-    save_weights(path, own, {"weights": mark})
+    save_weights(path, own, {"weights": _START})
     return fit
 
 

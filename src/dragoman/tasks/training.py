@@ -171,23 +171,18 @@ def begin_or_resume(
     recipe: Recipe,
     folder: Path,
     *,
-    start_from: Run | None = None,
     say: Say = print,
-    take: ModelPart | None = None,
-    measure: bool = True,
     resume_command: str = "",
+    **of_new: Any,
 ) -> Outcome:
     """Train a run, or resume it if its training has begun. Callers that train several runs use
-    this.
+    this. ``of_new``: further arguments of ``train``.
 
     Errors: those of ``train`` and ``resume``.
     """
     if (folder / RECIPE).is_file():
         return resume(folder, say=say, resume_command=resume_command)
-    return train(
-        recipe, folder, start_from=start_from, take=take, say=say, measure=measure,
-        resume_command=resume_command,
-    )  # fmt: skip
+    return train(recipe, folder, say=say, resume_command=resume_command, **of_new)
 
 
 def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:

@@ -25,7 +25,7 @@ from dragoman.models.transformer.next_word import Following, NextWord
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Positions, add_positions, embed
-from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
+from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, stack_of
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Computing
 
@@ -100,12 +100,8 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         self.source_positions = Positions(positions, positions.width or width)
         self.target_positions = Positions(positions, positions.width or width)
         self.dropout = Dropout(settings.dropout)
-        self.encoder: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(settings, f"encoder.{i}") for i in range(settings.encoder_layers)]
-        )
-        self.decoder: Stack[DecoderLayer] = Stack(
-            [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
-        )
+        self.encoder = stack_of(EncoderLayer, settings, "encoder", settings.encoder_layers)
+        self.decoder = stack_of(DecoderLayer, settings, "decoder", settings.decoder_layers)
         self.next_word: NextWord | None = None
         if settings.next_word:
             assert isinstance(source_vocabulary, int), "rows have no next word"

@@ -33,7 +33,7 @@ from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writi
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Positions
-from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, Stack
+from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, stack_of
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear, PlainLinear
 
@@ -74,14 +74,10 @@ class SetPredictor(LayeredEncoder, Writing):
         self.front_end = front_end(source, width)
         self.source_positions = Positions(settings.positions, width)
         self.dropout = Dropout(settings.dropout)
-        self.encoder: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(settings, f"encoder.{i}") for i in range(settings.encoder_layers)]
-        )
+        self.encoder = stack_of(EncoderLayer, settings, "encoder", settings.encoder_layers)
         self.encoder_norm = Around(settings).last_norm()
         self.queries = nn.Parameter(torch.randn(symbols.most, width))
-        self.decoder: Stack[DecoderLayer] = Stack(
-            [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
-        )
+        self.decoder = stack_of(DecoderLayer, settings, "decoder", settings.decoder_layers)
         self.decoder_norm = Around(settings).last_norm()
         self.label = PlainLinear(width, len(symbols.labels) + 1)
         self.place = nn.ModuleList(
