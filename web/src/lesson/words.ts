@@ -1,8 +1,8 @@
 // The texts of the lesson, in English and in Korean. What is true of one run alone comes from its numbers.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   titles: [["Pieces", "Positions", "Query and key", "Values", "Heads", "Add, norm, feed-forward", "The masked decoder", "Memory and cross-attention", "The next word", "How it learned this"],
     ["서브워드", "위치", "쿼리와 키", "값", "헤드", "더하기, 정규화, 피드포워드", "마스크가 있는 디코더", "인코더의 기억과 교차 어텐션", "다음 단어", "이렇게 배웠습니다"]],
   about: ["A lesson in ten steps: how a run turns your sentence into a translation, computed from that run.",
@@ -212,5 +212,3 @@ export const texts = both({
       "손실은 고르게 줄지만, 한 단어는 스냅샷 사이에서 바뀝니다.",
     ]],
 });
-
-export type LessonWords = (typeof texts)["en"];

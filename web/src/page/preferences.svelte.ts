@@ -3,7 +3,8 @@
 import type { RunInfo } from "$openapi";
 import { Format } from "./format";
 import type { TaskView } from "./view";
-import { languages, type Texts, type UiLanguage, type Words } from "./words";
+import { both, type Said, type Table } from "./texts";
+import { languages, type UiLanguage, type Words } from "./words";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -38,11 +39,6 @@ class Preferences extends Format {
 
   get words(): Words {
     return languages[this.language];
-  }
-
-  /** The texts that views share, and those of one view. */
-  with<Own>(texts: Texts<Own>): Words & Own {
-    return { ...this.words, ...texts[this.language] };
   }
 
   /** The views of tasks; the page sets them from its table. */
@@ -86,3 +82,13 @@ class Preferences extends Format {
 }
 
 export const preferences = new Preferences();
+
+/** The texts of a table and those that views share, each in the language that the page has when it is read. */
+export function wordsWith<const Rows extends Table>(table: Rows): Words & Said<Rows> {
+  const own = both(table);
+  const get = (_: unknown, name: string): unknown => Reflect.get(own[preferences.language], name) ?? Reflect.get(preferences.words, name);
+  return new Proxy<object>({}, { get }) as Words & Said<Rows>;
+}
+
+/** The texts that views share. */
+export const words = wordsWith({});

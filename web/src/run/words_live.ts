@@ -1,8 +1,8 @@
 // The words of a training that is watched.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   states: {
     preparing: ["Preparing", "준비 중"],
     training: ["Training", "학습 중"],
