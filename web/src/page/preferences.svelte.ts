@@ -1,6 +1,7 @@
 // What a person set for this page, kept in this browser.
 
 import type { RunInfo } from "$openapi";
+import { chosen } from "./chosen.svelte";
 import { Format } from "./format";
 import type { TaskView } from "./view";
 import { both, type Said, type Table } from "./texts";
@@ -49,11 +50,6 @@ class Preferences extends Format {
     return run ? this.views.find((one) => one.takes(run)) : undefined;
   }
 
-  /** With what the tab Look calls otherwise for a run. */
-  wordsOf(run: RunInfo | null): Words {
-    return { ...this.words, ...this.viewOf(run)?.look?.texts?.[this.language] };
-  }
-
   setLanguage(language: UiLanguage): void {
     this.language = language;
     void this.#fetchKorean();
@@ -83,12 +79,20 @@ class Preferences extends Format {
 
 export const preferences = new Preferences();
 
-/** The texts of a table and those that views share, each in the language that the page has when it is read. */
+/** The texts that views share, with others before them, as they are when one is read. */
+function after<Own>(others: () => Own | undefined): Words & Own {
+  const get = (_: unknown, name: string): unknown => Reflect.get(others() ?? {}, name) ?? Reflect.get(preferences.words, name);
+  return new Proxy<object>({}, { get }) as Words & Own;
+}
+
+/** The texts that views share, with those of a table. */
 export function wordsWith<const Rows extends Table>(table: Rows): Words & Said<Rows> {
   const own = both(table);
-  const get = (_: unknown, name: string): unknown => Reflect.get(own[preferences.language], name) ?? Reflect.get(preferences.words, name);
-  return new Proxy<object>({}, { get }) as Words & Said<Rows>;
+  return after(() => own[preferences.language]);
 }
 
 /** The texts that views share. */
 export const words = wordsWith({});
+
+/** The same, with what is called otherwise for the run that is chosen, where that is looked into. */
+export const runWords: Words = after(() => preferences.viewOf(chosen.run)?.look?.texts?.[preferences.language]);
