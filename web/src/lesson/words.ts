@@ -30,7 +30,6 @@ export const words = wordsWith({
   cross_attention: ["Cross-attention", "교차 어텐션"],
   feed_forward: ["Feed-forward", "피드포워드"],
   position_row: ["position", "위치"],
-  embedding_row: ["embedding", "임베딩"],
   encoder: ["encoder", "인코더"],
   decoder: ["decoder", "디코더"],
   of: ["{part} of {whole}", "{whole}번 중 {part}번"],

@@ -31,10 +31,13 @@ class Preferences extends Format {
 
   constructor() {
     super();
-    void this.#fetchKorean();
+    void this.#show();
   }
 
-  async #fetchKorean(): Promise<void> {
+  /** Put both on the page: its style sheets know them from there. */
+  async #show(): Promise<void> {
+    document.documentElement.lang = this.language;
+    document.documentElement.dataset.theme = this.theme;
     if (this.language === "ko") this.korean ??= await import("./korean");
   }
 
@@ -52,12 +55,13 @@ class Preferences extends Format {
 
   setLanguage(language: UiLanguage): void {
     this.language = language;
-    void this.#fetchKorean();
+    void this.#show();
     localStorage.setItem(LANGUAGE, language);
   }
 
   setTheme(theme: Theme): void {
     this.theme = theme;
+    void this.#show();
     localStorage.setItem(THEME, theme);
   }
 
