@@ -1,7 +1,6 @@
 // All views that are for runs of one task, in the order of their tabs. A view is two lines here.
 
-import { classify } from "./classification/view";
-import { label } from "./classification/view_label";
+import { classify, label } from "./classification/view";
 import { boxes } from "./detection/view";
 import { write } from "./language_model/view";
 import { fill } from "./masked/view";
@@ -9,8 +8,7 @@ import { paint } from "./painting/view";
 import { parse } from "./parsing/view";
 import { tag } from "./tagging/view";
 import { transcribe } from "./transcription/view";
-import { translate } from "./translation/view";
-import { lines } from "./translation/view_lines";
+import { lines, translate } from "./translation/view";
 import type { TaskView } from "./page/view";
 
 export const views: TaskView[] = [

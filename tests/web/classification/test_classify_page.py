@@ -107,7 +107,7 @@ def test_what_was_not_read_is_grey_and_said(opened: Open) -> None:
     with opened() as page:
         label(page, TEXT + " Again and again" * 20)
         expect(page.get_by_text("what is grey was not read")).to_be_visible()
-        expect(page.locator(".words .unread").last).to_have_attribute("title", "not read")
+        expect(page.locator(".words .muted").last).to_have_attribute("title", "not read")
         page.get_by_role("button", name="Clear").click()
         expect(page.get_by_role("textbox", name="Text to label")).to_be_focused()
         expect(page.locator(".words")).to_have_count(0)

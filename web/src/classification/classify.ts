@@ -4,7 +4,7 @@ import type { ClassifyRequest, LabelledFile, LabelledText, LabelledWord, Seen as
 import { sent, type Question } from "../files/ask_file.svelte";
 import { call, post, type With } from "../page/api";
 import type { Panel } from "../figures/figures";
-import type { Ink } from "../drawing/coloured_words";
+import { background } from "../drawing/coloured_words";
 
 export type Labelled = With<LabelledText, "words">;
 /** Its steps are panels, of which OpenAPI says only that they are objects. */
@@ -46,7 +46,7 @@ const DEEPEST = 48; // percent: no deeper than text can be read on
 
 /** The colour of a word: one for what speaks for the label or is looked at, another for what speaks
  * against it. */
-export function ink(value: number | null | undefined, most: number): Ink | null {
+export function ink(value: number | null | undefined, most: number): string | null {
   if (value == null || !most) return null;
-  return { of: value < 0 ? "doubt" : "accent", share: Math.round((Math.abs(value) / most) * DEEPEST) };
+  return background(value < 0 ? "doubt" : "accent", Math.round((Math.abs(value) / most) * DEEPEST));
 }

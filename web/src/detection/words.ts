@@ -1,8 +1,8 @@
 // The words of runs that find boxes.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   detect_drop: ["Drop the picture to find what is in it", "이미지를 놓으면 무엇이 있는지 찾습니다"],
   detect_answer: ["What is in the picture", "이미지에 있는 것"],
   detect_empty: ["The picture appears here, with a box around each thing that the model finds.", "이미지가 여기에 나타나고, 모델이 찾은 물체마다 상자가 그려집니다."],

@@ -1,15 +1,8 @@
 // Words that are coloured by a number.
 
-/** What lies behind a word. */
-export interface Ink {
-  of: "accent" | "doubt";
-  /** Percent of the colour. */
-  share: number;
-}
-
-/** The ink as a background of the page. */
-export function background(ink: Ink | null): string | null {
-  return ink?.share ? `color-mix(in srgb, var(--${ink.of}) ${ink.share}%, transparent)` : null;
+/** What lies behind a word: so many percent of a colour. */
+export function background(of: "accent" | "doubt", share: number): string | null {
+  return share ? `color-mix(in srgb, var(--${of}) ${share}%, transparent)` : null;
 }
 
 /** How a word is marked of which a model was less sure, or unsure: as style.css has it. */

@@ -24,10 +24,8 @@ class Palette {
 
   /** Read anew whenever the theme changes: reading it in an effect is enough to follow. */
   colours = $derived.by(() => {
-    const { theme, language } = preferences;
-    // App.svelte puts both on the page in an effect of its own: set them here first.
-    document.documentElement.dataset.theme = theme;
-    document.documentElement.lang = language;
+    void preferences.language; // each has its own font
+    const { theme } = preferences;
     const isDark = theme === "auto" ? this.#dark : theme === "dark";
     const style = getComputedStyle(document.documentElement);
     const of = (name: string): Rgb => parse(style.getPropertyValue(`--${name}`), isDark);

@@ -1,8 +1,9 @@
 // The words of runs that write.
 
+import { wordsWith } from "../page/preferences.svelte";
 import { both } from "../page/texts";
 
-export const texts = both({
+export const words = wordsWith({
   begin_label: ["How the text begins", "글의 시작"],
   begin_hint: ["How the text begins…", "글의 시작을 입력하세요…"],
   written_label: ["The text, each word coloured by its surprise", "이어 쓴 글. 단어의 색은 놀람도"],

@@ -1,7 +1,7 @@
 // What a language model tells while it writes, and the words of its text.
 
 import type { TextWord, WriteAnswer } from "$openapi";
-import type { Ink } from "../drawing/coloured_words";
+import { background } from "../drawing/coloured_words";
 
 export type Ending = WriteAnswer["ending"];
 
@@ -35,7 +35,7 @@ export const MOST = 16;
 const DEEPEST = 42; // percent
 
 /** The colour of a surprise: none where a word was certain, and no deeper than text can be read on. */
-export function ink(bits: number | null | undefined): Ink | null {
+export function ink(bits: number | null | undefined): string | null {
   if (bits == null) return null;
-  return { of: "doubt", share: Math.round((Math.min(bits, MOST) / MOST) * DEEPEST) };
+  return background("doubt", Math.round((Math.min(bits, MOST) / MOST) * DEEPEST));
 }

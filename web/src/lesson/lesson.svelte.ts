@@ -7,9 +7,6 @@ import { Ask } from "../page/ask.svelte";
 import type { Place } from "../page/address";
 import type { Grid } from "../drawing/numbers";
 import { pieceLabel } from "../look/look";
-import { preferences } from "../page/preferences.svelte";
-import type { Words } from "../page/words";
-import { texts, type LessonWords } from "./words";
 
 export const PAPER = "The animal didn't cross the street because it was too tired.";
 export const STEPS = 10;
@@ -99,11 +96,6 @@ export class LessonState extends Ask {
   override follow({ more }: Place): void {
     const step = Number(more.step);
     this.wanted = step >= 1 && step <= STEPS ? step : 0;
-  }
-
-  /** In the language of the page. */
-  get words(): Words & LessonWords {
-    return preferences.with(texts);
   }
 
   get more(): Record<string, string> {

@@ -1,8 +1,8 @@
 // The texts of the lesson, in English and in Korean. What is true of one run alone comes from its numbers.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   titles: [["Pieces", "Positions", "Query and key", "Values", "Heads", "Add, norm, feed-forward", "The masked decoder", "Memory and cross-attention", "The next word", "How it learned this"],
     ["서브워드", "위치", "쿼리와 키", "값", "헤드", "더하기, 정규화, 피드포워드", "마스크가 있는 디코더", "인코더의 기억과 교차 어텐션", "다음 단어", "이렇게 배웠습니다"]],
   about: ["A lesson in ten steps: how a run turns your sentence into a translation, computed from that run.",
@@ -31,7 +31,6 @@ export const texts = both({
   cross_attention: ["Cross-attention", "교차 어텐션"],
   feed_forward: ["Feed-forward", "피드포워드"],
   position_row: ["position", "위치"],
-  embedding_row: ["embedding", "임베딩"],
   encoder: ["encoder", "인코더"],
   decoder: ["decoder", "디코더"],
   of: ["{part} of {whole}", "{whole}번 중 {part}번"],
@@ -217,5 +216,3 @@ export const texts = both({
       "손실은 대체로 조금씩 바뀌지만, 확률이 가장 높은 토큰은 두 스냅샷 사이에서 바뀔 수 있습니다.",
     ]],
 });
-
-export type LessonWords = (typeof texts)["en"];

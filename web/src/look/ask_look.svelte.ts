@@ -5,7 +5,7 @@ import { ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
 import { into } from "../page/chosen.svelte";
 import { Latest } from "../page/latest.svelte";
-import { preferences } from "../page/preferences.svelte";
+import { preferences, runWords as words } from "../page/preferences.svelte";
 import { isSame, look, Looking, MOST_PIECES, spelled, type At, type HeadsAnswer, type Part, type Side, type Spot, type Units } from "./look";
 import { clearest, surest, widest } from "./look_choice";
 import type { LookPlace } from "./look_place";
@@ -267,7 +267,6 @@ export class AskLook extends Ask {
 
   /** What a head is called, or with null the mean of a layer's heads. */
   name({ part, layer, head }: At): string {
-    const words = preferences.wordsOf(this.run);
     const which = head === null ? words.head_mean : words.head_n(preferences.number(head + 1));
     return words.head_name(words[`part_${part}`], preferences.number(layer + 1), which);
   }

@@ -24,15 +24,9 @@ export type Units = "words" | "pieces";
 export const MOST_PIECES = 50;
 
 /** A request that stands on its own: what is empty is there too. */
-export interface LookRequest extends AskedOfLook {
+export interface LookRequest extends With<AskedOfLook, "run" | "source" | "prefix_tokens" | "heads_off" | "hidden" | "compare"> {
   /** Which of its sentences; null: the text as one. */
   sentence: number | null;
-  run: string;
-  source: string;
-  prefix_tokens: number[];
-  heads_off: Head[];
-  hidden: number[];
-  compare: number[];
 }
 
 export type Candidate = StepCandidate & { outcome: "kept" | "ended" | "dropped" };

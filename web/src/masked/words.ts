@@ -1,8 +1,8 @@
 // The words of runs that fill in blanks.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   fill_text: ["Text with blanks", "빈칸이 있는 글"],
   fill_hint: ["Type a text with blanks: The ___ sleeps.", "빈칸이 있는 글을 입력하세요: The ___ sleeps."],
   fill_blank: ["Blank", "빈칸"],

@@ -10,13 +10,11 @@
 /** Of what is written behind the view. An address of another version tells its run and text alone. */
 const VERSION = "1";
 const MOST = 2000;
-const OWN = new Set(["v", "run", "source", "text", "figure"]);
 
 export interface Place {
   /** The name of a view; what is read may be the name of none. */
   view: string;
   run: string;
-  source: string;
   text: string;
   figure: string;
   /** What a view keeps of its own. */
@@ -25,26 +23,16 @@ export interface Place {
 
 export function read(hash: string): Place {
   const [view = "", query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
-  const values = new URLSearchParams(query);
-  const isKnown = [null, VERSION].includes(values.get("v"));
-  return {
-    view,
-    run: values.get("run") ?? "",
-    source: values.get("source") ?? "",
-    text: values.get("text") ?? "",
-    figure: values.get("figure") ?? "",
-    more: isKnown ? Object.fromEntries([...values].filter(([name]) => !OWN.has(name))) : {},
-  };
+  const values = Object.fromEntries(new URLSearchParams(query));
+  const { v = VERSION, run = "", text = "", figure = "", ...more } = values;
+  return { view, run, text, figure, more: v === VERSION ? more : {} };
 }
 
 export type Given = Partial<Place> & { view: string };
 
-function whole({ view, more, ...place }: Given): string {
+function whole({ view, run, figure, text, more }: Given): string {
   const values = new URLSearchParams({ v: VERSION });
-  for (const name of ["run", "source", "figure", "text"] as const) {
-    if (place[name]) values.set(name, place[name]);
-  }
-  for (const [name, value] of Object.entries(more ?? {})) if (value) values.set(name, value);
+  for (const [name, value] of Object.entries({ run, figure, text, ...more })) if (value) values.set(name, value);
   return `#${view}?${values}`;
 }
 

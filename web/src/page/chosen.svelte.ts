@@ -2,7 +2,6 @@
 
 import type { RunInfo } from "$openapi";
 
-
 class Chosen {
   run = $state.raw<RunInfo | null>(null);
 }

@@ -1,6 +1,6 @@
 // How the page writes numbers, in the canvas as in the text: one way for each language.
 
-export type Language = "en" | "ko";
+import type { UiLanguage } from "./texts";
 
 /** What stands behind a figure in percent: it never begins a line of its own. */
 const PERCENT = { en: "\u00a0%", ko: "%" };
@@ -10,7 +10,7 @@ const MANY = 1e6;
 const TINY = 1e-4;
 
 export abstract class Format {
-  abstract readonly language: Language;
+  abstract readonly language: UiLanguage;
 
   /** With a real minus, as wide as the digits and never at the end of a line. */
   #local(value: number, options: Intl.NumberFormatOptions): string {

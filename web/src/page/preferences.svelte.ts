@@ -1,9 +1,11 @@
 // What a person set for this page, kept in this browser.
 
 import type { RunInfo } from "$openapi";
+import { chosen } from "./chosen.svelte";
 import { Format } from "./format";
 import type { TaskView } from "./view";
-import { languages, type Texts, type UiLanguage, type Words } from "./words";
+import { both, type Said, type Table } from "./texts";
+import { languages, type UiLanguage, type Words } from "./words";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -29,20 +31,18 @@ class Preferences extends Format {
 
   constructor() {
     super();
-    void this.#fetchKorean();
+    void this.#show();
   }
 
-  async #fetchKorean(): Promise<void> {
+  /** Put both on the page: its style sheets know them from there. */
+  async #show(): Promise<void> {
+    document.documentElement.lang = this.language;
+    document.documentElement.dataset.theme = this.theme;
     if (this.language === "ko") this.korean ??= await import("./korean");
   }
 
   get words(): Words {
     return languages[this.language];
-  }
-
-  /** The texts that views share, and those of one view. */
-  with<Own>(texts: Texts<Own>): Words & Own {
-    return { ...this.words, ...texts[this.language] };
   }
 
   /** The views of tasks; the page sets them from its table. */
@@ -53,19 +53,15 @@ class Preferences extends Format {
     return run ? this.views.find((one) => one.takes(run)) : undefined;
   }
 
-  /** With what the tab Look calls otherwise for a run. */
-  wordsOf(run: RunInfo | null): Words {
-    return { ...this.words, ...this.viewOf(run)?.look?.texts?.[this.language] };
-  }
-
   setLanguage(language: UiLanguage): void {
     this.language = language;
-    void this.#fetchKorean();
+    void this.#show();
     localStorage.setItem(LANGUAGE, language);
   }
 
   setTheme(theme: Theme): void {
     this.theme = theme;
+    void this.#show();
     localStorage.setItem(THEME, theme);
   }
 
@@ -86,3 +82,21 @@ class Preferences extends Format {
 }
 
 export const preferences = new Preferences();
+
+/** The texts that views share, with others before them, as they are when one is read. */
+function after<Own>(others: () => Own | undefined): Words & Own {
+  const get = (_: unknown, name: string): unknown => Reflect.get(others() ?? {}, name) ?? Reflect.get(preferences.words, name);
+  return new Proxy<object>({}, { get }) as Words & Own;
+}
+
+/** The texts that views share, with those of a table. */
+export function wordsWith<const Rows extends Table>(table: Rows): Words & Said<Rows> {
+  const own = both(table);
+  return after(() => own[preferences.language]);
+}
+
+/** The texts that views share. */
+export const words = wordsWith({});
+
+/** The same, with what is called otherwise for the run that is chosen, where that is looked into. */
+export const runWords: Words = after(() => preferences.viewOf(chosen.run)?.look?.texts?.[preferences.language]);

@@ -6,11 +6,11 @@ export type Texts<Own> = Record<UiLanguage, Own>;
 
 type Text = string | readonly string[] | ((...values: never[]) => string);
 /** By name, in English and in Korean. What stands in braces is given in the order of the English text. */
-interface Table {
+export interface Table {
   readonly [name: string]: readonly [Text, Text] | Table;
 }
 
-type Said<Rows> = {
+export type Said<Rows> = {
   -readonly [Name in keyof Rows]: Rows[Name] extends readonly [infer English, unknown]
     ? English extends `${string}{${string}}${string}`
       ? (...values: string[]) => string

@@ -1,8 +1,8 @@
 // The words of runs that paint.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   paint_text: ["Caption", "설명"],
   paint_hint: ["Say what is to be painted", "무엇을 그릴지 쓰세요"],
   paint_picture: ["The picture", "이미지"],

@@ -1,8 +1,9 @@
 // The words of runs that parse.
 
+import { wordsWith } from "../page/preferences.svelte";
 import { both } from "../page/texts";
 
-export const texts = both({
+export const words = wordsWith({
   parse_text: ["Sentence to parse", "분석할 문장"],
   parse_answer: ["The tree", "트리"],
   parse_empty: ["The tree appears here as you type.", "입력하는 대로 트리가 여기에 나타납니다."],

@@ -34,10 +34,3 @@ export function groupsOf({ words, spans }: TaggedText): Group[] {
   alone(behind, words.length);
   return groups;
 }
-
-/** Each name that is drawn, how often, in the order of the text. */
-export function countsOf(groups: readonly Group[]): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const { name } of groups) if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return [...counts];
-}

@@ -1,8 +1,8 @@
 // The words of runs that tag words.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   tag_text: ["Text to tag", "태그를 붙일 글"],
   tag_label: ["The words and their tags", "단어와 태그"],
   tag_empty: ["The words appear here as you type, each with its tag.", "입력하는 대로 단어가 태그와 함께 여기에 나타납니다."],

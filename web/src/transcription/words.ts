@@ -1,8 +1,8 @@
 // The words of runs that write down what is said.
 
-import { both } from "../page/texts";
+import { wordsWith } from "../page/preferences.svelte";
 
-export const texts = both({
+export const words = wordsWith({
   transcribe_answer: ["What is said in it", "녹음에서 들리는 말"],
   transcribe_empty: ["The text appears here, a part at a time, with when it is said.", "받아쓴 글이 구간마다 시각과 함께 여기에 나타납니다."],
   transcribe_speak: ["Speak: the text appears as you go.", "말하는 대로 글이 나타납니다."],
