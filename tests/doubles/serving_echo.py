@@ -76,6 +76,7 @@ UNTRAINED: Any = SimpleNamespace(
     longest_words=lambda: None,
     scores=dict,
     metrics=tuple,
+    sources_while_learning=list,
 )
 """A run of which nothing is known."""
 

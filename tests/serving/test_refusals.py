@@ -32,7 +32,7 @@ def made() -> list[tuple[str, str, set[str] | None]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
-            if node.func.id not in ("Refusal", "error_body", "check_total"):
+            if node.func.id not in ("Refusal", "error_body", "check_total", "as_refusal"):
                 continue
             place, code = f"{path.name}:{node.lineno}", node.args[0]
             names = {one.arg for one in node.keywords if one.arg} - {"retry_after"}

@@ -328,8 +328,8 @@ class Run:
 
     def example(self) -> Path | None:
         """A file that a run can read, kept in its folder; None if there is none."""
-        found = sorted(self.folder.glob(f"{EXAMPLE}.*"))
-        return next((path for path in found if not path.is_symlink()), None)
+        files = sorted(self.folder.glob(f"{EXAMPLE}.*"))
+        return next((path for path in files if not path.is_symlink()), None)
 
     @property
     def last_update(self) -> int:

@@ -180,7 +180,7 @@ class FigureMaker:
             raise Refusal(
                 "no_figure_here", missing.en, figure=name, english=missing.en, korean=missing.ko
             )
-        with refused("bad_figure", self._run, self._name):
+        with as_refusal("bad_figure", self._run, self._name):
             subject = self._subject(request.sentence.strip()) if catalogue.needs_run(name) else None
             values = catalogue.validate(name, subject, request.values)
             made = catalogue.make_figure(name, subject, values)
@@ -256,7 +256,7 @@ def endpoints(service: Service) -> Endpoints:
 
 
 @contextmanager
-def refused(code: str, run: Run, name: str) -> Iterator[None]:
+def as_refusal(code: str, run: Run, name: str) -> Iterator[None]:
     """Answer an error that is not one for operators with a Refusal. Its message has the name of the
     run instead of its folder, which is none of a client's business."""
     try:

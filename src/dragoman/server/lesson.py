@@ -10,7 +10,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.insight.lesson.answer import Lesson
 from dragoman.insight.lesson.learning import learn_beside
 from dragoman.insight.lesson.lesson import make_lesson, subject_of
-from dragoman.server.figures import refused
+from dragoman.server.figures import as_refusal
 from dragoman.serving.http.messages import KeyedMessage, json_of
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -59,7 +59,7 @@ def _make(run: ServedRun, text: str, others: Sequence[ServedRun]) -> bytes:
         for other in reversed(others)
         if other.run.languages == run.run.languages and not other.run.task.reads_files
     }
-    with refused("no_lesson", run.run, run.name):
+    with as_refusal("no_lesson", run.run, run.name):
         subject = subject_of(run.run, text, run.settings.precision)
         lesson = make_lesson(subject)
         for family in sorted(families.keys() - {run.run.recipe.model.kind}):

@@ -100,7 +100,7 @@ class Cut(_Part):
     ids: list[int]
     """The numbers of its tokens in the vocabulary."""
     unknown: int
-    """How many of these tokens stand for characters that the vocabulary does not know."""
+    """The number of these tokens that stand for characters that the vocabulary does not know."""
 
 
 class Swap(_Part):
