@@ -38,6 +38,8 @@ export class GivenFile {
   };
 }
 
+const LOADED = 30_000; // ms until no element that is gone loads its file any more
+
 /** A file that was given, as the browser shows or plays it. */
 export class Shown {
   /** Where the browser finds it; empty while there is none. */
@@ -48,7 +50,7 @@ export class Shown {
       const given = file();
       const address = given ? URL.createObjectURL(given) : "";
       this.address = address;
-      return () => URL.revokeObjectURL(address);
+      return () => void setTimeout(() => URL.revokeObjectURL(address), LOADED);
     });
   }
 }
