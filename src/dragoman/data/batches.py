@@ -120,11 +120,12 @@ def in_batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Itera
     batch: list[T] = []
     held = 0
     for item in items:
-        if batch and held + size(item) > most:
+        added = size(item)
+        if batch and held + added > most:
             yield batch
             batch, held = [], 0
         batch.append(item)
-        held += size(item)
+        held += added
     if batch:
         yield batch
 

@@ -107,7 +107,7 @@ class Plan:
         Raises DataError if every example is longer than the settings allow.
         """
         self.settings = settings
-        self._limits = _limits(store, settings)
+        self._limits = limits_of(store, settings)
         self._store = store
         self._seed = seed
         self._corpora = chunks_of(store, sums, self._limits, seed)
@@ -211,7 +211,7 @@ class Plan:
         return _cut(rows, min(len(rows), -(-int(rows.sum()) // budget)))
 
 
-def _limits(store: Lengths, settings: PlanSettings) -> dict[str, int]:
+def limits_of(store: Lengths, settings: PlanSettings) -> dict[str, int]:
     """Return the most tokens of each side, with EOS. Single texts come in windows."""
     if list(store.lengths) == ["target"]:
         return {"target": settings.context}

@@ -109,5 +109,4 @@ def words_of(tokens: Sequence[int] | npt.NDArray[np.integer], starts: Booleans) 
     """Return (length,) the number of each token's word. Those before the first space are a word."""
     begins = starts[np.asarray(tokens, np.int64)]
     begins[:1] = True
-    numbers: Numbers = begins.cumsum() - 1
-    return numbers
+    return begins.cumsum() - 1

@@ -37,8 +37,7 @@ def uniform(keys: npt.NDArray[np.uint64], places: Integers) -> Floats:
     """Return numbers (M,) in [0, 1): the numbers at ``places`` of the random streams ``keys``
     (``data.hashing.mix``)."""
     state = mix(keys + places.astype(np.uint64) * STEP) >> np.uint64(11)
-    numbers: Floats = state.astype(np.float64) * 2.0**-53
-    return numbers
+    return state.astype(np.float64) * 2.0**-53
 
 
 def draw_from_all(log_probabilities: Floats32, temperature: float, numbers: Floats) -> Integers:

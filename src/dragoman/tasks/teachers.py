@@ -11,6 +11,8 @@ import torch
 
 from dragoman.base.errors import RunError
 from dragoman.data.batches import Batch
+from dragoman.data.chunks import fit, sizes_of
+from dragoman.data.plan import limits_of
 from dragoman.data.store import TokenStore
 from dragoman.engine.ensemble import readers_of
 from dragoman.models.ensemble import Ensemble
@@ -97,10 +99,9 @@ class _KeptPredictions:
         store: TokenStore,
     ) -> None:
         self._predicting, self._examples = predicting, examples
-        plan, lengths = recipe.bounded_plan, store.lengths
-        fit = (lengths["source"] < plan.max_source) & (lengths["target"] < plan.max_target)
-        self._learned = fit
-        self._begins = np.concatenate([[0], np.cumsum(np.where(fit, lengths["target"] + 1, 0))])
+        sizes = sizes_of(store, slice(None))
+        self._learned = fit(sizes, limits_of(store, recipe.bounded_plan))
+        self._begins = np.concatenate([[0], np.cumsum(np.where(self._learned, sizes[-1], 0))])
         self._known = np.zeros(-(-len(store) // _TOGETHER), np.bool_)
         self._kept: Likely | None = None
 
