@@ -124,6 +124,17 @@ def test_arrow_keys_and_links_lead_to_a_step(opened: Open) -> None:
         expect(page.locator("#step-2-title")).to_be_focused()
 
 
+def test_guesses_are_kept_while_one_is_elsewhere(opened: Open) -> None:
+    with opened("#lesson") as page:
+        step_of(page, 1).locator(".guess .chip").first.click()
+        page.get_by_role("tab", name="Use").click()
+        page.get_by_role("tab", name="How it works").click()
+        expect(step_of(page, 1).locator(".guess .chip").first).to_have_attribute(
+            "aria-pressed", "true"
+        )
+        expect(step_of(page, 1).locator(".answer")).to_be_visible()
+
+
 def test_all_answers_are_printed(opened: Open) -> None:
     with opened("#lesson") as page:
         expect(page.locator(".step")).to_have_count(10)

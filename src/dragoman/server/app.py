@@ -77,6 +77,7 @@ def create_app(
         yield
         service.closing = True
         service.figures.close()
+        service.lessons.close()
         await service.catalogue.close()
         service.texts.close()
         service.documents.close()

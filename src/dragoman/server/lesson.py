@@ -47,7 +47,7 @@ def endpoints(service: Service) -> Endpoints:
         run = service.catalogue.run_or_first(request.run)
         written = tuple(served.run.written for served in service.catalogue.runs)
         text = request.text.strip()
-        return await service.figures.do(client, partial(make, written, run.name, text))
+        return await service.lessons.do(client, partial(make, written, run.name, text))
 
     return routes
 

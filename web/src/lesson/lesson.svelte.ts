@@ -32,10 +32,12 @@ function embedded(): Lesson[] | null {
   return inside ? (JSON.parse(inside) as Lesson[]) : null;
 }
 
+/** What was guessed about each run, by step, for as long as the page is open. */
+const guessed = $state<Record<string, Record<number, string>>>({});
+
 export class LessonState extends Ask {
   lesson = $state.raw<Lesson | null>(null);
   step = $state(1);
-  guesses = $state<Record<number, string>>({});
   inks = $state.raw<Record<number, Ink>>({});
   /** A step that a link names, as long as it is not shown. */
   wanted = $state(0);
@@ -44,10 +46,9 @@ export class LessonState extends Ask {
   readonly file = embedded();
   /** The teacher's sheet: all answers, and nothing to try. */
   readonly isSheet = document.body.dataset.sheet !== undefined;
-  #asked = "";
+  #asked: LessonRequest = { run: "", text: "" };
   /** Those that were shown, by the run and the sentence that were asked for. */
   #known = new Map((this.file ?? []).map((lesson) => [`${lesson.model.name} ${lesson.sentence.text}`, lesson]));
-  #again = (): void => {};
 
   constructor() {
     super("lesson");
@@ -56,24 +57,23 @@ export class LessonState extends Ask {
 
   /** Show the lesson of a run about the first sentence of a text. */
   open(run: string, text: string): void {
-    const asked = `${run} ${text}`;
-    if (asked === this.#asked) return;
-    this.#asked = asked;
-    this.#again = () => void this.go((signal) => this.#show(asked, { run, text }, signal));
+    if (run === this.#asked.run && text === this.#asked.text) return;
+    this.#asked = { run, text };
     this.again();
   }
 
   again(): void {
-    this.#again();
+    void this.go((signal) => this.#show(this.#asked, signal));
   }
 
-  async #show(asked: string, request: LessonRequest, signal: AbortSignal): Promise<void> {
+  async #show(request: LessonRequest, signal: AbortSignal): Promise<void> {
+    const asked = `${request.run} ${request.text}`;
     const known = this.#known.get(asked) ?? this.file?.[0];
     if (!known) this.status = "waiting";
     const lesson: Lesson = known ?? (await (await call("v1/lesson", post(request, signal))).json());
     this.#known.set(asked, lesson);
     if (signal.aborted) return;
-    if (lesson.model.name !== this.lesson?.model.name) this.guesses = {};
+    guessed[lesson.model.name] ??= {};
     this.lesson = lesson;
     this.status = "done";
   }
@@ -81,6 +81,10 @@ export class LessonState extends Ask {
   protected override failed(error: ApiError): void {
     this.lesson = null;
     super.failed(error);
+  }
+
+  get guesses(): Record<number, string> {
+    return guessed[this.lesson?.model.name ?? ""] ?? {};
   }
 
   /** Whether the answer of a step is shown. */

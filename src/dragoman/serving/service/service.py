@@ -62,6 +62,8 @@ class Service:
         """The thread in which texts are split, decoded and written."""
         self.figures = FairExecutor("figures", of_client=4, of_all=64)
         """The thread in which figures are computed."""
+        self.lessons = FairExecutor("lessons", of_client=4, of_all=64)
+        """The thread in which lessons are computed: each takes seconds, and figures do not wait."""
         self.documents = FairExecutor("documents")
         """The thread in which the texts of documents are split into sentences and joined again."""
         self.document_workers = DocumentWorkers()
