@@ -3,15 +3,17 @@ with, and how to have the same without the page."""
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 from opening import Open, accessible, accessible_and_fits, fits
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 RECIPE = "demo"
 SMALL = (
@@ -51,6 +53,40 @@ def test_every_view_says_what_it_does_and_what_to_begin_with(opened: Open) -> No
             said.add(title)
         assert len(said) == page.get_by_role("tab").count()
         accessible_and_fits(page)
+
+
+@pytest.mark.parametrize(
+    ("jump", "said"),
+    [
+        (0.0, "“it” looks at “tired.” (100\u00a0%"),
+        (0.4, "“it” looks at “tired.” (100\u00a0%"),
+        (0.6, "“cross” looks at “animal” (60\u00a0%"),
+    ],
+)
+def test_the_arc_is_of_a_sure_head(opened: Open, jump: float, said: str) -> None:
+    """Between two words that depend on the word that is changed, or to that word."""
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        found = response.json()
+        word_of = found["source_words"]
+        first = [word_of.index(word) for word in range(word_of[-1] + 1)]
+        shape = found["attention"]["encoder"]["shape"]
+        weights = np.zeros(shape, "<f2")
+        weights[:] = np.eye(shape[-1])
+        weights[0, 0, first[7]] = np.equal(word_of, 10) / word_of.count(10)
+        rows = np.flatnonzero(np.equal(word_of, 3))
+        weights[0, 1, rows] = 0
+        weights[0, 1, rows, first[1] if "tired" in found["sentences"][0] else first[5]] = jump
+        for other in (first[3], -1):
+            weights[0, 1, rows, other] = (1 - jump) / 2
+        found["attention"]["encoder"]["data"] = base64.b64encode(weights.tobytes()).decode()
+        route.fulfill(response=response, json=found)
+
+    with opened() as page:
+        page.route("**/v1/look", answer)
+        page.reload()
+        expect(page.locator(".pair .note")).to_contain_text(said)
 
 
 def test_a_view_has_its_heading_before_its_answer(opened: Open) -> None:

@@ -27,26 +27,23 @@ export function pairOf(examples: readonly string[]): Pair | null {
   return null;
 }
 
-/** A word that one head of the encoder lets look at two different words, of both sentences. */
+/** A word, and the word that a head of the encoder lets it look at most in each of two sentences. */
 export interface Jump {
   layer: number;
   head: number;
   row: number;
-  /** The word that is looked at most in each sentence, and how much. */
+  /** What is looked at, and how much. */
   to: [number, number];
   weights: [number, number];
 }
 
-/** Of all heads and words the surest in both sentences that looks at another word in each, and not at the one that
- *  was changed if there is any such; null if there is none at all. */
+/** Of all heads and words the surest in both sentences that looks at another word in each, but not at the one that was
+ *  changed; or one that looks at the changed word in both, if it is twice as sure. Null if there is none. */
 export function arcOf(one: Looking, other: Looking): Jump | null {
-  const [mine, theirs] = [one, other].map((looking) => looking.units("source", "words"));
-  const changed = mine?.findIndex(({ text }, i) => text !== theirs?.[i]?.text) ?? -1;
-  return surest(one, other, changed) ?? surest(one, other, -1);
-}
-
-function surest(one: Looking, other: Looking, changed: number): Jump | null {
+  const [words, others] = [one, other].map((looking) => looking.units("source", "words"));
+  const changed = words?.findIndex(({ text }, i) => text !== others?.[i]?.text);
   let best: Jump | null = null;
+  let surest = 0;
   for (let layer = 0; layer < one.layers("encoder"); layer++) {
     for (let head = 0; head < one.heads("encoder"); head++) {
       const [a, b] = [one, other].map((looking) => looking.known({ part: "encoder", layer, head }, "words"));
@@ -55,9 +52,10 @@ function surest(one: Looking, other: Looking, changed: number): Jump | null {
         const [mine, theirs] = [rowOf(a, row), rowOf(b, row)];
         const weights: [number, number] = [greatest(mine), greatest(theirs)];
         const to: [number, number] = [mine.indexOf(weights[0]), theirs.indexOf(weights[1])];
-        const isSurer = Math.min(...weights) > Math.min(...(best?.weights ?? [0]));
-        const isJump = to[0] !== to[1] && to.every((place) => place !== row && place !== changed && place < a.rows - 1);
-        if (isJump && isSurer) best = { layer, head, row, to, weights };
+        const isJump = to[0] !== to[1];
+        const sure = Math.min(...weights) * (isJump ? 2 : 1);
+        const fits = to.every((place) => place !== row && place < a.rows - 1 && (place === changed) !== isJump);
+        if (fits && sure > surest) [best, surest] = [{ layer, head, row, to, weights }, sure];
       }
     }
   }
