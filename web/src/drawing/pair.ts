@@ -37,8 +37,8 @@ export interface Jump {
   weights: [number, number];
 }
 
-/** Of all heads and words the surest in both sentences that looks at another word in each, but not at the one that was
- *  changed; or one that looks at the changed word in both, if it is twice as sure. Null if there is none. */
+/** Of all heads and words the surest in both sentences that looks at another word in each; or one that looks at the word
+ *  that was changed, if it is twice as sure. Null if there is none. */
 export function arcOf(one: Looking, other: Looking): Jump | null {
   const [words, others] = [one, other].map((looking) => looking.units("source", "words"));
   const changed = words?.findIndex(({ text }, i) => text !== others?.[i]?.text);
@@ -52,9 +52,9 @@ export function arcOf(one: Looking, other: Looking): Jump | null {
         const [mine, theirs] = [rowOf(a, row), rowOf(b, row)];
         const weights: [number, number] = [greatest(mine), greatest(theirs)];
         const to: [number, number] = [mine.indexOf(weights[0]), theirs.indexOf(weights[1])];
-        const isJump = to[0] !== to[1];
-        const sure = Math.min(...weights) * (isJump ? 2 : 1);
-        const fits = to.every((place) => place !== row && place < a.rows - 1 && (place === changed) !== isJump);
+        const isAway = to.every((place) => place !== changed);
+        const sure = Math.min(...weights) * (isAway ? 2 : 1);
+        const fits = to.every((place) => place !== row && place < a.rows - 1) && (to[0] !== to[1] || !isAway);
         if (fits && sure > surest) [best, surest] = [{ layer, head, row, to, weights }, sure];
       }
     }
