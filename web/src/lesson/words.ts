@@ -52,9 +52,9 @@ export const words = wordsWith({
     "“{a}”, “{b}” 두 단어의 자리를 바꿉니다. 위치가 없어도 번역이 달라지나요?"],
   positions_answer: [(isSame: boolean, isSameWith: boolean, difference: string) =>
       (isSame ? "No: the encoder then reads a bag of words" : "Yes") +
-      `; its rows differ by ${difference}. With positions, the translation ${isSameWith ? "does not change either" : "changes"}.`,
+      `; the vectors of its words differ by ${difference} of their length. With positions, the translation ${isSameWith ? "does not change either" : "changes"}.`,
     (isSame, isSameWith, difference) =>
-      `${isSame ? "아니요. 그때 인코더는 순서 없는 단어 모음을 읽습니다." : "네."} 인코더 행의 차이는 ${difference}입니다. 위치가 있으면 번역이 ${isSameWith ? "역시 그대로입니다." : "달라집니다."}`],
+      `${isSame ? "아니요. 그때 인코더는 순서 없는 단어 모음을 읽습니다." : "네."} 단어 벡터의 차이는 그 길이의 ${difference}입니다. 위치가 있으면 번역이 ${isSameWith ? "역시 그대로입니다." : "달라집니다."}`],
   position_kind: ["this run: {kind}", "이 모델: {kind}"],
   positions_hint: ["Drag a word onto another, or click both: they change places.", "단어를 다른 단어 위로 끌거나 두 단어를 차례로 누르면 자리가 바뀝니다."],
   changed: ["Changed sentence", "바꾼 문장"],
@@ -105,7 +105,7 @@ export const words = wordsWith({
   layer_off: ["all of layer {layer}", "{layer}층 전체"],
   all_off: ["all of the encoder", "인코더 전체"],
   probability_of: ["Probability of “{word}”: {before} → {after}", "“{word}” 확률: {before} → {after}"],
-  norms_ask: ["Which sub-layer adds most, measured by what enters it?", "들어온 것에 비해 가장 많이 더하는 하위 층은 어느 것인가요?"],
+  norms_ask: ["Each sub-layer adds to what enters it. Which one adds most, compared with what enters?", "하위 층은 저마다 들어온 것에 무언가를 더합니다. 들어온 것에 비해 가장 많이 더하는 하위 층은 어느 것인가요?"],
   norms_answer: [(name: string, share: string, after: string, norm: string) =>
       `${name}: what it adds is ${share} times the size of what enters. ` +
       (norm === "post" ? `The norm then makes it ${after}.` : norm === "pre" ? `Its norm stands before it; the sum has size ${after}.` : `This run has no norm; the sum has size ${after}.`),
@@ -121,13 +121,13 @@ export const words = wordsWith({
     after: ["result", "결과"],
   },
   sorted: ["largest first", "큰 것부터"],
-  mask_ask: ["Without the mask, how much attention would words get that are not yet written?", "마스크가 없다면 아직 쓰지 않은 단어에 어텐션이 얼마나 향하나요?"],
+  mask_ask: ["A mask hides the words that are not yet written. Without it, how much attention would they get?", "마스크는 아직 쓰지 않은 단어를 가립니다. 마스크가 없다면 어텐션이 얼마나 향하나요?"],
   mask_answer: [(future: string, isEmpty: boolean) =>
       isEmpty
         ? "None here: this translation has a single token."
-        : `${future}, in the first layer. Training guesses all words at once, so each answer would be in sight; the mask sets its score to −∞.`,
+        : `${future}, the mean of all heads of the first layer. Training guesses all words at once, so each answer would be in sight; the mask sets its score to −∞.`,
     (future, isEmpty) =>
-      isEmpty ? "여기서는 없습니다. 번역문이 토큰 하나뿐입니다." : `첫 층에서 ${future}입니다. 학습할 때는 모든 단어를 한꺼번에 맞히므로 답이 보이게 됩니다. 마스크는 그 점수를 −∞로 만듭니다.`],
+      isEmpty ? "여기서는 없습니다. 번역문이 토큰 하나뿐입니다." : `첫 층의 헤드 평균으로 ${future}입니다. 학습할 때는 모든 단어를 한꺼번에 맞히므로 답이 보이게 됩니다. 마스크는 그 점수를 −∞로 만듭니다.`],
   mask_numbers: ["masked scores: −∞", "가린 점수: −∞"],
   lift: ["Lift the mask", "마스크 걷기"],
   mask_map: ["Self-attention of the decoder, layer 1", "디코더의 셀프 어텐션, 1층"],
@@ -176,7 +176,7 @@ export const words = wordsWith({
   learned_half: ["By update {update} of {last}. This run keeps no snapshots, so only its loss is shown.",
     "업데이트 {last}번 중 {update}번에 지났습니다. 이 모델에는 스냅샷이 없어 손실만 보여 줍니다."],
   never: ["none", "없음"],
-  learned_numbers: ["in nats per token", "토큰당 nat"],
+  learned_numbers: ["in nats per token, without label smoothing", "토큰당 nat, 레이블 스무딩 제외"],
   no_record: ["The training of this run left no record.", "이 모델의 학습 기록이 없습니다."],
   time: ["Update", "업데이트"],
   update: ["update", "업데이트"],

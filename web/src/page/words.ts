@@ -20,7 +20,7 @@ const page = both({
       "모델을 써 봅니다. 글이나 이미지, 녹음을 넣으면 모델의 결과를 볼 수 있습니다."],
     how: ["See how a Transformer computes, with the numbers of this run: step by step, figure by figure, or freely.",
       "Transformer의 계산 과정을 이 모델의 실제 값으로 봅니다. 차례대로, 그림별로, 또는 자유롭게 살펴볼 수 있습니다."],
-    run: ["Lists all runs with their scores. Choose one to see its training, data and recipe.",
+    run: ["Shows how a run was trained, with its scores, data and recipe, and lists all runs.",
       "모든 모델의 점수를 비교하고, 모델마다 학습 과정, 데이터, 레시피를 볼 수 있습니다."],
   },
   lesson: ["Lesson", "수업"],

@@ -59,7 +59,7 @@ def order_figure(subject: Subject) -> Drawn:
     differences = MatrixPicture(
         "From a word's row in one sentence to its row in the other, |a − b| / |a|",
         both,
-        rows=["positions on", "positions off"],
+        rows=["with", "without"],
         columns=list(experiment.tokens),
         cell=(60, 30),
     )
