@@ -84,7 +84,7 @@ BOUNDED = {
 MADE = {
     "dragoman.forms.identification": [r"[A-Za-z]", "[\u3040-\u30ff]"],
     "dragoman.forms.subwords.sampling": ["(<2de>|<a>|a1|a)"],
-    "dragoman.formats.office.packed_document": [
+    "dragoman.formats.office.archive": [
         (
             r"(?:<w:lang(?=\s)[^<>]{0,200}?\sw:val|<a:rPr(?=\s)[^<>]{0,200}?\slang|\sfo:language)"
             r'="([a-z]{2,3})\b'

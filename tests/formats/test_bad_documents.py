@@ -24,7 +24,7 @@ from made_office import members, packed
 from dragoman.formats import markdown, office, units, xml, yaml_messages
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
-from dragoman.formats.xml.tokens import Xml
+from dragoman.formats.units.xml import Xml
 
 pytestmark = pytest.mark.system
 
@@ -364,7 +364,7 @@ def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -
     for module in (
         units.document,
         xml.tokens,
-        office.packed_document,
+        office.archive,
         markdown,
         yaml_messages,
     ):

@@ -18,7 +18,7 @@ from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 
 from dragoman.documents.placing import Translated
 from dragoman.documents.projection import Alignment, project
-from dragoman.formats.html.elements import FORMATTING, KEPT, NEVER, SHOWN
+from dragoman.formats.html.open_elements import FORMATTING, KEPT, NEVER, SHOWN
 from dragoman.formats.html.text import HtmlDocument
 from dragoman.formats.units.document import Code, Target, Unit, target_of
 from dragoman.forms.pieces import piece_spans

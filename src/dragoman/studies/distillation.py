@@ -25,7 +25,7 @@ from dragoman.base.wording import plural
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.engine.search_settings import with_beams
+from dragoman.engine.settings import with_beams
 from dragoman.forms.form import Pair
 from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.runs.corpora import plain_corpora

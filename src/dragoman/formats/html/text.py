@@ -14,8 +14,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from dragoman.formats.html.elements import ENDS_TEXT, KEPT, NAMES_ITS_TITLE, NEVER, RAW, SHOWN
-from dragoman.formats.html.open_elements import OpenElements
+from dragoman.formats.html.open_elements import (
+    ENDS_TEXT,
+    KEPT,
+    NAMES_ITS_TITLE,
+    NEVER,
+    RAW,
+    SHOWN,
+    OpenElements,
+)
 from dragoman.formats.html.tokens import Attribute, HtmlToken, Reader, unescape
 from dragoman.formats.units.document import Code, Insert, Target, Unit, is_address
 from dragoman.formats.units.inline import add_spaces

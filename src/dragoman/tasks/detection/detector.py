@@ -86,7 +86,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     ) -> Iterator[list[Detection]]:
         """Yield the boxes of each picture whose score is at least ``threshold``, sorted by score.
         ``beam`` replaces the run's own. Errors: ``DataError`` for a file that cannot be used."""
-        from dragoman.engine.search_settings import with_beams
+        from dragoman.engine.settings import with_beams
 
         settings = with_beams(self.engine.search_settings, beam, None)
         for picture in self.stream(given, settings):

@@ -19,8 +19,7 @@ from dragoman.base.atomic import write_text
 from dragoman.base.errors import DragomanError
 from dragoman.base.measure import score_table
 from dragoman.base.task import Task
-from dragoman.engine.search_settings import for_test_set
-from dragoman.engine.settings import EngineSettings
+from dragoman.engine.settings import EngineSettings, for_test_set
 from dragoman.forms.form import Pair
 from dragoman.runs.run import SCORES, Run
 from dragoman.search.settings import SearchSettings

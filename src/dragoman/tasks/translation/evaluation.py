@@ -1,23 +1,27 @@
-"""Evaluates finished runs of the task translation."""
+"""Evaluates finished runs of the task translation, with and without noise in their sources."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import plural
+from dragoman.data.hashing import torch_seed
+from dragoman.forms.noise import NoiseSettings, with_noise
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
+    References,
     Score,
     TranslationScores,
     evaluate_translation,
     tokenised_bleu,
 )
 from dragoman.metrics.word_errors import WordErrors
+from dragoman.pictures.labels import plain_table
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.recipe.sections import writes_what_it_reads
@@ -30,13 +34,20 @@ from dragoman.tasks.shared.evaluation import (
     sign,
 )
 from dragoman.tasks.translation.markup import Markup, count_intact
-from dragoman.tasks.translation.robust import NoiseScore, noise_table, robustness
 
 if TYPE_CHECKING:
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.translator import Translator
 
 logger = logging.getLogger("dragoman")
+_NOISES = {
+    "typos in 10 % of the words": NoiseSettings(typos=0.1, texts=1),
+    "typos in 20 % of the words": NoiseSettings(typos=0.2, texts=1),
+    "5 % of the words missing": NoiseSettings(words=0.05, texts=1),
+    "lower case": NoiseSettings(case=1, texts=1),
+    "no punctuation": NoiseSettings(punctuation=1, texts=1),
+    "no accents": NoiseSettings(accents=1, texts=1),
+}
 
 
 @dataclass(frozen=True)
@@ -155,6 +166,54 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
             evaluate_translation(hypotheses, examples.references, run.recipe.languages.target),
             _moses_bleu(run, outputs, examples), markup, heard, noise, noun,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NoiseScore:
+    """The scores on sources with one kind of noise."""
+
+    noise: str
+    changed: float
+    """The share of the sources that the noise changes."""
+    bleu: float
+    chrf: float
+
+
+def robustness(
+    translate: Callable[[Sequence[str]], Sequence[str]],
+    sources: Sequence[str],
+    references: References,
+    language: str,
+) -> list[NoiseScore]:
+    """Translate the sources with each kind of noise that changes any of them, and score the
+    translations. The noise is the same in every call. ``language``: that of the references."""
+    scores = []
+    for name, settings in _NOISES.items():
+        noisy = [
+            with_noise(source, settings, torch_seed(0, place))
+            for place, source in enumerate(sources)
+        ]
+        changed = sum(map(str.__ne__, noisy, sources)) / max(1, len(sources))
+        if changed:
+            measured = evaluate_translation(
+                translate(noisy), references, language, metrics=("BLEU", "chrF")
+            )
+            scores.append(NoiseScore(name, changed, measured["BLEU"], measured["chrF"]))
+    return scores
+
+
+def noise_table(scores: Sequence[NoiseScore], bleu: float, chrf: float) -> str:
+    """Return a table of the scores with each noise, and of the difference from ``bleu`` and
+    ``chrf``, the scores without noise."""
+    header = ("noise in the source", "sources", "BLEU", "change", "chrF", "change")
+    rows = [
+        (
+            score.noise, f"{score.changed:.0%}", f"{score.bleu:.2f}", f"{score.bleu - bleu:+.2f}",
+            f"{score.chrf:.2f}", f"{score.chrf - chrf:+.2f}",
+        )
+        for score in scores
+    ]  # fmt: skip
+    return plain_table(header, [("none", "", f"{bleu:.2f}", "", f"{chrf:.2f}", ""), *rows])
 
 
 def _moses_bleu(run: Run, outputs: Sequence[Translation], examples: EvaluationSet) -> Score | None:

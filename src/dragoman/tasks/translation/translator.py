@@ -27,8 +27,7 @@ from dragoman.base.wording import plural
 from dragoman.engine.ctc_ranking import CtcRanking
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, as_texts, parts
-from dragoman.engine.search_settings import with_beams
-from dragoman.engine.settings import EngineSettings, TranslatorSettings
+from dragoman.engine.settings import EngineSettings, TranslatorSettings, with_beams
 from dragoman.forms.passage import Passage
 from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
