@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 
 from dragoman.base.errors import DragomanError
 from dragoman.insight.lesson.answer import Lesson
-from dragoman.insight.lesson.learning import learn_beside
 from dragoman.insight.lesson.lesson import make_lesson, subject_of
+from dragoman.insight.lesson.steps import learn_beside
 from dragoman.server.figures import as_refusal
 from dragoman.serving.http.messages import KeyedMessage, json_of
 from dragoman.serving.service.endpoints import Endpoints

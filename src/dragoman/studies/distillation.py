@@ -22,7 +22,7 @@ from pydantic import Field
 
 from dragoman.base.errors import RunError
 from dragoman.base.wording import plural
-from dragoman.data.checks.block_sampler import BlockSampler
+from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.engine.settings import with_beams

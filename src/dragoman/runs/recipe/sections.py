@@ -13,9 +13,9 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
-from dragoman.forms.box_form import BoxSettings
+from dragoman.forms.boxes import BoxSettings
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.forms.tree_symbols import TreeSettings
+from dragoman.forms.tree_form import TreeSettings
 from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.known import AnySource

@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 
 from dragoman.base.errors import DataError
 from dragoman.engine.predictor import SearchingPredictor
-from dragoman.forms.box_form import PER_BOX, BoxForm
-from dragoman.forms.boxes import Box
+from dragoman.forms.boxes import PER_BOX, Box, BoxForm
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from dragoman.base.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
 from dragoman.base.task import Side
-from dragoman.forms.form import Form
-from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.form import Form, Passage, Piece
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.families import OneText
 
