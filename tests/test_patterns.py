@@ -101,7 +101,7 @@ NOT_TEXT = {
     "dragoman.data.files.file_kinds": "the first bytes of a file that the user names",
     "dragoman.sources.frames.sound_containers": "bytes of a recording, by patterns of one length",
     "dragoman.sources.picture.picture_file": "bytes of a picture, each of which is gone over once",
-    "dragoman.sources.frames.recording_file": "the first bytes of a recording",
+    "dragoman.sources.frames.recordings": "the first bytes of a recording",
     "dragoman.insight.what_if": "the names of heads that the user types",
     "dragoman.native.compile": "a library that was compiled here",
 }

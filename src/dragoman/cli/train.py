@@ -1,5 +1,5 @@
-"""``dragoman train`` and ``dragoman resume`` train a model; ``dragoman distil`` trains one translator
-to translate as well as several. ``dragoman average`` makes one model from several snapshots of a
+"""``dragoman train`` and ``dragoman resume`` train a model, and ``dragoman distil`` one translator
+that translates as well as several. ``dragoman average`` makes one model from several snapshots of a
 training run.
 """
 

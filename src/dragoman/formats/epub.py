@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from dragoman.formats.html.page import HtmlPage
+from dragoman.formats.html.document import HtmlPage
 from dragoman.formats.office.archive import Archive, Members, PackedDocument
 from dragoman.formats.units.document import (
     BadDocument,

@@ -26,7 +26,7 @@ from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import CODES
 from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.recording_file import RECORDINGS
+from dragoman.sources.frames.recordings import RECORDINGS
 from dragoman.sources.line.form import DRAWN, LinesForm
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.sources.picture.idx import is_idx, picture_at

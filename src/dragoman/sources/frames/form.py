@@ -27,8 +27,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError
-from dragoman.sources.frames.recording_file import Recording, library, name_of
-from dragoman.sources.frames.recordings import Floats, blocks_of, costly_seconds, samples_of
+from dragoman.sources.frames.recordings import (
+    Floats,
+    Recording,
+    blocks_of,
+    costly_seconds,
+    library,
+    name_of,
+    samples_of,
+)
 from dragoman.sources.frames.settings import COEFFICIENTS, FramesSource
 from dragoman.sources.shared.files import File, reading
 from dragoman.sources.shared.rows_form import Cells, Extent, Rows, RowsForm, check_count, low

@@ -66,7 +66,7 @@ _TENSES: tuple[Tense, ...] = ("present", "past")
 def make_recordings() -> DemoFiles:
     """Make the recordings that the demo learns from. Errors: ``DataError`` if the extra ``sound``
     is missing."""
-    from dragoman.sources.frames.recording_file import library
+    from dragoman.sources.frames.recordings import library
 
     library()
     telling = "Speaking {count} sentences into {folder}: play one of the WAV files."
