@@ -102,7 +102,7 @@ NOT_TEXT = {
     "dragoman.sources.frames.sound_containers": "bytes of a recording, by patterns of one length",
     "dragoman.sources.picture.picture_file": "bytes of a picture, each of which is gone over once",
     "dragoman.sources.frames.recordings": "the first bytes of a recording",
-    "dragoman.insight.what_if": "the names of heads that the user types",
+    "dragoman.insight.experiments": "the names of heads that the user types",
     "dragoman.native.compile": "a library that was compiled here",
 }
 """Of modules that have others: what these go over, which no stranger sends."""

@@ -40,8 +40,7 @@ from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks, own_device
 from dragoman.training.gradients import Splits
-from dragoman.training.losses.guided import GuidedAlignment
-from dragoman.training.losses.objectives import Objective
+from dragoman.training.losses.objectives import GuidedAlignment, Objective
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.update import Updater
 

@@ -1,7 +1,7 @@
 """Distils one translator, or several that translate together, into a new one.
 
 The student learns the teachers' translations of their training text (sequence-level distillation;
-Kim and Rush, 2016), and their predictions of each token (``training/losses/soft_targets.py``).
+Kim and Rush, 2016), and their predictions of each token (``training/losses/objectives.py``).
 
 RUN/steps/teachers.plan.json  how the text is translated, and how long the student trains
 RUN/steps/final.toml          the recipe of the student without these translations

@@ -18,7 +18,7 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_form import TreeSettings
 from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.search.settings import SearchSettings
-from dragoman.sources.known import AnySource
+from dragoman.sources.file_examples import AnySource
 from dragoman.sources.shared.settings import TextSource
 from dragoman.training.settings import TrainingSettings
 
