@@ -29,7 +29,7 @@ from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings

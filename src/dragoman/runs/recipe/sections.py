@@ -14,7 +14,7 @@ from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.forms.boxes import BoxSettings
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.tree_form import TreeSettings
 from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.search.settings import SearchSettings
