@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.evaluation_examples import texts_of
+from dragoman.tasks.shared.evaluation import texts_of
 
 Ids = npt.NDArray[np.integer[Any]]
 

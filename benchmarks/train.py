@@ -47,7 +47,7 @@ from translating.works import lines_of
 from turns import MOST, take_turns
 
 from dragoman.engine.machine import cores
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer

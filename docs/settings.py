@@ -14,7 +14,7 @@ from dragoman.console.options import help_texts
 from dragoman.models.settings import KINDS
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.recipe_text import settings_in
-from dragoman.sources.known import SOURCES
+from dragoman.sources.file_examples import SOURCES
 
 _HEAD = """\
 <!-- Generated: python docs/settings.py > docs/settings.md. Do not edit this page. -->

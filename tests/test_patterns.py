@@ -84,7 +84,7 @@ BOUNDED = {
 MADE = {
     "dragoman.forms.identification": [r"[A-Za-z]", "[\u3040-\u30ff]"],
     "dragoman.forms.subwords.sampling": ["(<2de>|<a>|a1|a)"],
-    "dragoman.formats.office.packed_document": [
+    "dragoman.formats.office.archive": [
         (
             r"(?:<w:lang(?=\s)[^<>]{0,200}?\sw:val|<a:rPr(?=\s)[^<>]{0,200}?\slang|\sfo:language)"
             r'="([a-z]{2,3})\b'
@@ -100,9 +100,9 @@ NOT_TEXT = {
     "dragoman.sources.file_examples": "names of files, by a pattern that the user gives",
     "dragoman.data.files.file_kinds": "the first bytes of a file that the user names",
     "dragoman.sources.frames.sound_containers": "bytes of a recording, by patterns of one length",
-    "dragoman.sources.picture.picture_parts": "bytes of a picture, each of which is gone over once",
-    "dragoman.sources.frames.recording_file": "the first bytes of a recording",
-    "dragoman.insight.what_if": "the names of heads that the user types",
+    "dragoman.sources.picture.picture_file": "bytes of a picture, each of which is gone over once",
+    "dragoman.sources.frames.recordings": "the first bytes of a recording",
+    "dragoman.insight.experiments": "the names of heads that the user types",
     "dragoman.native.compile": "a library that was compiled here",
 }
 """Of modules that have others: what these go over, which no stranger sends."""

@@ -17,7 +17,7 @@ import torch
 from safetensors.numpy import load_file
 from safetensors.torch import save_file
 
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.interop import to_ctranslate2, to_huggingface
 from dragoman.models.settings import TransformerSettings

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.alignment import hmm
-from dragoman.alignment.hmm import (
+from dragoman import alignment
+from dragoman.alignment import (
     Hmm,
     StatisticalAligner,
     TokenPair,
@@ -90,7 +90,7 @@ def by_hand(model: Hmm, source: list[int], target: list[int]) -> tuple[np.ndarra
     """Posteriors (J, I + 1) and log P, over every alignment: of each target token a source place,
     or nothing, which remembers the place before it."""
     cells = model.cells(np.array([source]), np.array([target]))[0]
-    emitted = model._lexicon[cells].clip(hmm._UNSEEN)
+    emitted = model._lexicon[cells].clip(alignment._UNSEEN)
     moves, size = model._transitions(len(source)), len(source)
     posterior, total = np.zeros((len(target), size + 1)), 0.0
     states = list(range(size)) + [("nothing", n) for n in range(size)]
@@ -101,7 +101,9 @@ def by_hand(model: Hmm, source: list[int], target: list[int]) -> tuple[np.ndarra
             if isinstance(state, tuple):
                 if last is not None and state[1] != last:
                     probability = 0.0
-                probability *= hmm._NOTHING / (size if last is None else 1) * emitted[place, -1]
+                probability *= (
+                    alignment._NOTHING / (size if last is None else 1) * emitted[place, -1]
+                )
                 last = state[1]
             else:
                 probability *= moves[-1 if last is None else last, state] * emitted[place, state]

@@ -19,7 +19,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
 from dragoman.tasks.catalogue import Recipe, Run
-from dragoman.tasks.shared.evaluation_examples import corpus_like
+from dragoman.tasks.shared.evaluation import corpus_like
 from dragoman.tasks.training import train
 
 SMALL = (

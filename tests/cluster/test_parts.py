@@ -22,9 +22,9 @@ from loud import REFUSED
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.cluster import command
 from dragoman.cluster.files import plain_blocks
+from dragoman.cluster.kinds import raw_lines, stretches
 from dragoman.cluster.lines import Job
 from dragoman.cluster.plan import make_plan
-from dragoman.cluster.rows import raw_lines, stretches
 from dragoman.cluster.work import Way
 from dragoman.data.files.lines import LONGEST
 from dragoman.stores.folder import FolderStore

@@ -12,8 +12,7 @@ from dragoman.base.errors import DataError
 from dragoman.data.batches import MaskedBatch, Tokens, masked_batch
 from dragoman.data.masking import Masking, MaskingSettings
 from dragoman.data.word_links import word_starts, words_of
-from dragoman.forms.subwords.text import MASK, Text
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import MASK, Text, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 
 WORDS = [

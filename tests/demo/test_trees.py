@@ -5,8 +5,17 @@ from __future__ import annotations
 from random import Random
 
 from dragoman.demo.corpus import Parts
-from dragoman.demo.tree_grammar import DOING, INSTRUMENTS, WHO, Draw, sentence
-from dragoman.demo.trees import SHOWN, demo_trees, tree_split_of, with_phrases
+from dragoman.demo.trees import (
+    DOING,
+    INSTRUMENTS,
+    SHOWN,
+    WHO,
+    Draw,
+    demo_trees,
+    sentence,
+    tree_split_of,
+    with_phrases,
+)
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_echo import TEXT
 
-from dragoman.documents.moving import MovedSentence, move_codes
+from dragoman.documents.placing import MovedSentence, move_codes
 from dragoman.documents.projection import Alignment, project
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import Target, Unit

@@ -17,7 +17,7 @@ from dragoman.base.errors import FileError
 from dragoman.documents.translation import translate_units
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
-from dragoman.forms.passage import Passage
+from dragoman.forms.form import Passage
 from dragoman.search.hypothesis import Hypothesis
 
 docx = pytest.importorskip("docx")

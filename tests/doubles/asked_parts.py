@@ -12,9 +12,9 @@ from loud import loud
 from dragoman.cluster import command
 from dragoman.cluster.driver import ProgressConsole
 from dragoman.cluster.files import files_of
+from dragoman.cluster.kinds import Fields
 from dragoman.cluster.lines import MakeMapper
 from dragoman.cluster.plan import Asked
-from dragoman.cluster.rows import Fields
 
 
 def asked(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dragoman.models.convolutional import Convolutional
-from dragoman.models.decoder import Decoder
+from dragoman.models.decoder import Decoder, RecurrentDecoder
 from dragoman.models.encoding import Encoder
 from dragoman.models.ensemble import Ensemble
 from dragoman.models.interface import (
@@ -28,7 +28,6 @@ from dragoman.models.interface import (
 )
 from dragoman.models.prepared import PreparedNetwork, why_not_int8
 from dragoman.models.recurrent import Recurrent
-from dragoman.models.recurrent_decoder import RecurrentDecoder
 from dragoman.models.searched import Constrain
 from dragoman.models.settings import (
     ConvolutionalSettings,

@@ -25,7 +25,7 @@ from torch import Tensor
 from warm_server import WarmProcess, warm_process
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing

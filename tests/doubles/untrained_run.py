@@ -12,8 +12,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
-from dragoman.forms.tree_form import TreeForm
-from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.forms.tree_form import TreeForm, TreeSymbols
 from dragoman.runs.model import build_model
 from dragoman.runs.run import vocabulary_name
 from dragoman.tasks.catalogue import Recipe

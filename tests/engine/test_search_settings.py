@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.base.errors import RecipeError
-from dragoman.engine.search_settings import for_test_set, parse_search, search_of, with_beams
+from dragoman.engine.settings import for_test_set, parse_search, search_of, with_beams
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.catalogue import Recipe
 

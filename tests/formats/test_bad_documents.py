@@ -21,10 +21,10 @@ import made_texts
 import pytest
 from made_office import members, packed
 
-from dragoman.formats import markdown, office, units, xml, yaml_messages
+from dragoman.formats import markdown, office, units, yaml_messages
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
-from dragoman.formats.xml.tokens import Xml
+from dragoman.formats.units.xml import Xml
 
 pytestmark = pytest.mark.system
 
@@ -363,8 +363,8 @@ def test_more_pieces_than_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -
     translated(data, name)
     for module in (
         units.document,
-        xml.tokens,
-        office.packed_document,
+        units.xml,
+        office.archive,
         markdown,
         yaml_messages,
     ):

@@ -18,8 +18,8 @@ from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 
 from dragoman.documents.placing import Translated
 from dragoman.documents.projection import Alignment, project
-from dragoman.formats.html.elements import FORMATTING, KEPT, NEVER, SHOWN
-from dragoman.formats.html.text import HtmlDocument
+from dragoman.formats.html.document import HtmlDocument
+from dragoman.formats.html.open_elements import FORMATTING, KEPT, NEVER, SHOWN
 from dragoman.formats.units.document import Code, Target, Unit, target_of
 from dragoman.forms.pieces import piece_spans
 from dragoman.forms.shown_words import words_of

@@ -288,7 +288,7 @@ def test_fields_that_touch_stay_without_a_space_between_them() -> None:
 
 def test_sheets_without_text_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sheet of numbers takes a hundred times its bytes once it is read."""
-    from dragoman.formats.office import packed_document
+    from dragoman.formats.office import archive
 
     content = members(made_office.xlsx(3))
     sheet, types = "xl/worksheets/sheet1.xml", "[Content_Types].xml"
@@ -299,5 +299,5 @@ def test_sheets_without_text_are_not_read(monkeypatch: pytest.MonkeyPatch) -> No
     )
     head = content[sheet][: content[sheet].find(b">") + 1]
     content["xl/worksheets/sheet9.xml"] = head + b"<row/>" * 4000 + b"</worksheet>"
-    monkeypatch.setattr(packed_document, "MOST_TOKENS", 4000)
+    monkeypatch.setattr(archive, "MOST_TOKENS", 4000)
     assert read_document(packed(content), "a.xlsx").units

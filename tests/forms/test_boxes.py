@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.base.errors import DataError
-from dragoman.forms.box_form import PER_BOX, BoxRules, BoxSettings, BoxSymbols, Read
-from dragoman.forms.boxes import Box, Scene
+from dragoman.forms.boxes import PER_BOX, Box, BoxRules, BoxSettings, BoxSymbols, Read, Scene
 
 SYMBOLS = BoxSymbols(["cat", "dog"], bins=64, most=3, read=Read(64, 64))
 

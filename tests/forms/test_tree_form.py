@@ -12,8 +12,16 @@ from random_trees import LABELS, TAGS, random_tree
 
 from dragoman.base.errors import DataError, RunError
 from dragoman.forms.tree import DEEPEST, Tree
-from dragoman.forms.tree_form import TreeForm, TreeRules, tree_of, usual_longest, words_of
-from dragoman.forms.tree_symbols import NO_TAG, TreeSettings, TreeSymbols
+from dragoman.forms.tree_form import (
+    NO_TAG,
+    TreeForm,
+    TreeRules,
+    TreeSettings,
+    TreeSymbols,
+    tree_of,
+    usual_longest,
+    words_of,
+)
 
 TREES = [
     random_tree(draw, draw.randint(1, 14)) for draw in map(random.Random, range(150))

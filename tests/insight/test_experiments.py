@@ -11,10 +11,16 @@ import torch
 import dragoman
 from dragoman.base.errors import DragomanError
 from dragoman.engine.attention import OpenedCell, open_cell
-from dragoman.insight.experiments import head_importance
+from dragoman.insight.experiments import (
+    Change,
+    find_words,
+    head_importance,
+    name_heads,
+    parse_heads,
+    what_if,
+)
 from dragoman.insight.head import by_hand, open_attention
 from dragoman.insight.needs import transformer_of
-from dragoman.insight.what_if import Change, find_words, name_heads, parse_heads, what_if
 from dragoman.models.interface import Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe

@@ -443,7 +443,7 @@ def test_bytes_that_are_no_characters_are_read_as_unreadable(
     """A shell of another encoding passes them on."""
     for name in ("SCRIPT", "STYLE"):
         (tmp_path / name).touch()
-        monkeypatch.setattr(f"dragoman.insight.lesson.file.{name}", tmp_path / name)
+        monkeypatch.setattr(f"dragoman.insight.lesson.lesson.{name}", tmp_path / name)
     to = tmp_path / "out.html"
     said = dragoman("lesson", run.folder, "--sentence", "A dog\udcff.", "--to", to)
     assert said.code == 0, said.err

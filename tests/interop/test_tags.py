@@ -18,7 +18,7 @@ from serving_echo import client_of, open_run, post
 from dragoman.documents.placing import Translated
 from dragoman.engine.ensemble import _reader
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.formats.html.text import HtmlDocument
+from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.languages import same_language, shortest_code
 from dragoman.interop.folder import import_model
 from dragoman.nn.layout import Sequences

@@ -8,7 +8,7 @@ from implementations import TARGET, recurrent_decoder
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.models.recurrent_decoder import RecurrentDecoder
+from dragoman.models.decoder import RecurrentDecoder
 from dragoman.nn.dropout import drawing
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision

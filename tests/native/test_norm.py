@@ -59,7 +59,7 @@ def test_dropout(rows: int, width: int, alone: bool, dtype: torch.dtype, level: 
 
 
 def test_dropout_of_several_rows_of_a_name(level: str) -> None:
-    """A mask for each name, the same at every step (models/recurrent_decoder.py)."""
+    """A mask for each name, the same at every step (models/decoder.py)."""
     row_keys = torch.tensor([7, -1, 7], dtype=torch.int32)
     (x,) = leaves(torch.ones(3, 70))
     out = dropout.dropout(x, Drop(0.5, 3, row_keys))

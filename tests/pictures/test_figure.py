@@ -14,6 +14,7 @@ import pytest
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.pictures.bitmaps import grey_address
+from dragoman.pictures.book import book_html
 from dragoman.pictures.explorer import translation_html
 from dragoman.pictures.figure import (
     DataTable,
@@ -26,7 +27,6 @@ from dragoman.pictures.figure import (
     paint,
 )
 from dragoman.pictures.matrix import MatrixPicture
-from dragoman.pictures.pages.book import book_html
 from dragoman.pictures.panels import HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import AttentionRecord, Chart, Heatmap, Hops, Series
 from dragoman.pictures.theme import LIGHT

@@ -11,8 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from dragoman.forms.tree import Tree
-from dragoman.pictures.pages.card import card_markdown
-from dragoman.pictures.pages.report import report_html
+from dragoman.pictures.card import card_markdown
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
@@ -24,6 +23,7 @@ from dragoman.pictures.records import (
     Table,
     TreePair,
 )
+from dragoman.pictures.report import report_html
 
 EVIL = "</script><script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>'\"&\x00"
 VOID = {"meta", "link", "br", "img", "input", "hr"}

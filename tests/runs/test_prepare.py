@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.settings import Settings
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare

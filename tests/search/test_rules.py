@@ -14,8 +14,7 @@ from searching import search
 from table_model import BOS, EOS, TableModel, same
 
 from dragoman.base.errors import DataError, SearchError
-from dragoman.forms.tree_form import TreeForm, TreeRules
-from dragoman.forms.tree_symbols import TreeSettings, TreeSymbols
+from dragoman.forms.tree_form import TreeForm, TreeRules, TreeSettings, TreeSymbols
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.search.textbook import textbook

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from serving_echo import TEXT, client_of, echo_run, open_run
 
-from dragoman.forms.passage import Piece
+from dragoman.forms.form import Piece
 from dragoman.runs.run import LEXICON, NOTES, SCORES
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.operate.settings import ServeSettings

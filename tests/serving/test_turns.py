@@ -25,7 +25,7 @@ from dragoman.documents import placing
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.engine.engine import Engine
 from dragoman.engine.session import Inspection
-from dragoman.formats.html.text import HtmlDocument
+from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.subwords.text import Text
 from dragoman.models.transformer.model import Transformer
 from dragoman.search.settings import SearchSettings

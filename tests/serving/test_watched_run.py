@@ -12,8 +12,8 @@ import pytest
 
 from dragoman.base.errors import RecipeError, RunError
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.server import watched_run
-from dragoman.server.watched_run import MOST_POINTS, Records, WatchedRun
+from dragoman.server import training_page
+from dragoman.server.training_page import MOST_POINTS, Records, WatchedRun
 from dragoman.tasks.catalogue import Run
 
 
@@ -154,7 +154,7 @@ def test_new_weights_are_used_and_old_translations_make_room(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     film = {number for number, _ in Run.open(copied).film()}
-    monkeypatch.setattr(watched_run, "MOST_TRANSLATIONS", len(film) + 2)
+    monkeypatch.setattr(training_page, "MOST_TRANSLATIONS", len(film) + 2)
     watched = WatchedRun(copied)
     watched.course()
     watched.ask("a b")

@@ -8,7 +8,7 @@ import pytest
 from recipe_of_files import recipe_of
 from scripts import ENGLISH, SCRIPTS, numbers, tree, written
 
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.sizing import budget
 from dragoman.sizing.size import Size

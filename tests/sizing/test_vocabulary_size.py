@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from recipe_of_files import recipe_of
 
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.sizing.vocabulary_size import _Counts
 
 APART = ("text.shared=false", "model.tie=target")

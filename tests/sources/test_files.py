@@ -19,8 +19,7 @@ from dragoman.base.errors import DataError
 from dragoman.models.encoding import front_end
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.recording_file import standard_input
-from dragoman.sources.frames.recordings import blocks_of, rate_of, samples_of
+from dragoman.sources.frames.recordings import blocks_of, rate_of, samples_of, standard_input
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.picture.form import PicturesForm, patches_of
 from dragoman.sources.picture.idx import is_idx, read_idx

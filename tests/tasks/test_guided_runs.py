@@ -25,7 +25,7 @@ from dragoman.runs.prepare import prepare
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.aligner import Aligner, TextAligner
-from dragoman.training.losses.guided import GuidedAlignment
+from dragoman.training.losses.objectives import GuidedAlignment
 
 
 def write(path: Path, lines: Sequence[str]) -> Path:

@@ -8,8 +8,7 @@ import torch
 from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.settings import DecoderSettings
 from dragoman.nn.settings import AttentionSettings
-from dragoman.training.layer_rates import LayerRates, depths
-from dragoman.training.optimizer import Adam, FlatParameters
+from dragoman.training.optimizer import Adam, FlatParameters, LayerRates, depths
 from dragoman.training.settings import LayerSettings, OptimizerSettings
 
 SHAPE = DecoderSettings(model_dim=8, ffn_dim=8, layers=2, attention=AttentionSettings(num_heads=2))

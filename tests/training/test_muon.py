@@ -14,9 +14,8 @@ from dragoman.nn.embedding import Embedding
 from dragoman.nn.layers import LayerNorm
 from dragoman.nn.linear import Linear
 from dragoman.training.distributed import Ranks
-from dragoman.training.layer_rates import within
 from dragoman.training.muon import Muon, hidden_matrices, orthogonal
-from dragoman.training.optimizer import Adam, FlatParameters
+from dragoman.training.optimizer import Adam, FlatParameters, within
 from dragoman.training.settings import OptimizerSettings
 
 

@@ -29,7 +29,7 @@ from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
@@ -40,8 +40,7 @@ from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks, own_device
 from dragoman.training.gradients import Splits
-from dragoman.training.losses.guided import GuidedAlignment
-from dragoman.training.losses.objectives import Objective
+from dragoman.training.losses.objectives import GuidedAlignment, Objective
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.update import Updater
 

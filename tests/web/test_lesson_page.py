@@ -13,8 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from short_run import short_run
 from warm_server import serving
 
-from dragoman.insight.lesson.file import lesson_pages
-from dragoman.insight.lesson.lesson import PAPER, make_lesson, subject_of
+from dragoman.insight.lesson.lesson import PAPER, lesson_pages, make_lesson, subject_of
 from dragoman.tasks.catalogue import Run
 
 STEPS = range(1, 11)

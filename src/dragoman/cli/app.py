@@ -21,10 +21,8 @@ from dragoman.cli import (
     compare,
     data,
     demo,
-    distil,
     evaluate,
     interop,
-    lesson,
     look,
     prepare,
     score,
@@ -40,12 +38,12 @@ from dragoman.tasks import program
 _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
-        demo.demo, train.train, train.resume, distil.distil, studies.sweep, studies.ablate,
+        demo.demo, train.train, train.resume, train.distil, studies.sweep, studies.ablate,
         train.average, *_shortlist, prepare.prepare, interop.import_, interop.export,
     ),
     "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
-    "Look inside": commands(look.look, look.figure, lesson.lesson),
+    "Look inside": commands(look.look, look.figure, look.lesson),
     "Data and machine": {**commands(data.doctor), "data": data.GROUP},
 }  # fmt: skip
 """The verbs, grouped by their purpose for --help."""

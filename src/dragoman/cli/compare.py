@@ -104,7 +104,7 @@ def compare(args: CompareArguments) -> None:
     if args.to is not None:
         from dragoman.base.atomic import write_text
         from dragoman.pictures.figure import write_figure
-        from dragoman.pictures.pages.report import comparison_html
+        from dragoman.pictures.report import comparison_html
         from dragoman.studies.report import report
         from dragoman.studies.report_page import report_page
 

@@ -99,7 +99,7 @@ def _score_pairs(args: ScoreArguments, run: Run) -> None:
 
 
 def _score_texts(args: ScoreArguments, run: Run) -> None:
-    from dragoman.tasks.shared.evaluation_examples import read_like
+    from dragoman.tasks.shared.evaluation import read_like
 
     texts = (text for text in read_like(run, Path(args.source)) if text.strip())
     first = next(texts, None)

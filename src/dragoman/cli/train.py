@@ -1,5 +1,7 @@
-"""``dragoman train`` and ``dragoman resume`` train a model. ``dragoman average`` makes one model
-from several snapshots of a training run."""
+"""``dragoman train`` and ``dragoman resume`` train a model, and ``dragoman distil`` one translator
+that translates as well as several. ``dragoman average`` makes one model from several snapshots of a
+training run.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import typer
 from dragoman.cli.page_process import page_of, refuse_page
 from dragoman.console.options import RunFolder, argument, arguments, option
 from dragoman.console.output import command, prepare_process, refuse_processes, say
-from dragoman.sizing.options import TrainOptions
+from dragoman.sizing.options import DistilOptions, TrainOptions
 from dragoman.tasks.program import TRAINED_AS
 
 if TYPE_CHECKING:
@@ -265,6 +267,41 @@ def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
         if outcome.update > before or not catalogue.Run.open(path).scores():
             finish_run(path, outcome)
     typer.echo(f"\n{summary(folder)}\n\nNext:\n  {command('compare', folder, 'OTHER')}")
+
+
+def distil(args: DistilOptions) -> None:
+    """Train one translator on the translations and predictions of others (distillation).
+
+    Several teachers translate together, as an ensemble, which translates better than each of them.
+    The student keeps much of that gain, and is as small and as fast as one of them, or smaller.
+    Without --set, it has the recipe of the first teacher. First, the teachers translate their
+    training text; then the student learns from the pairs, from these translations, and from the
+    predictions of the teachers for each token.
+
+    Ctrl-C stops each step; dragoman resume continues it.
+
+    Examples:
+
+      dragoman distil runs/base/seed-1 runs/base/seed-2 runs/base/seed-3 --to runs/one
+
+      dragoman distil runs/base --to runs/small --set model.model_dim=128 --set model.ffn_dim=512
+
+      dragoman distil runs/large --minutes 30
+    """
+    prepare_process()
+    from dragoman.studies.distillation import begin_distilling, student_recipe
+    from dragoman.studies.seeds import runs_of
+    from dragoman.studies.steps import refuse_begun
+
+    refuse_processes("the models of a distillation are")
+    if args.minutes is not None and args.epochs is not None:
+        raise typer.BadParameter("give --minutes or --epochs, not both")
+    runs = [run for folder in args.runs for run in runs_of(folder)]
+    recipe = student_recipe(runs, args)
+    folder = args.to or Path("runs") / recipe.name
+    refuse_begun(folder)
+    begin_distilling(recipe, folder, args, say)
+    go_on_steps(folder)
 
 
 @arguments

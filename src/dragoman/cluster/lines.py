@@ -23,8 +23,8 @@ from pydantic import TypeAdapter
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.cluster.files import compress
+from dragoman.cluster.kinds import InputKind, PartOfInput, Row
 from dragoman.cluster.plan import PartsPlan
-from dragoman.cluster.rows import InputKind, PartOfInput, Row
 from dragoman.cluster.work import NOTES, Way, Work
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 

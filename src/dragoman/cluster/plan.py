@@ -17,8 +17,17 @@ from pydantic import TypeAdapter
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.wording import shorten
 from dragoman.cluster.files import File
-from dragoman.cluster.kinds import KINDS, KindName, check_count, cut_together, kind_of
-from dragoman.cluster.rows import Fields, InputKind, PartOfInput, Stretch
+from dragoman.cluster.kinds import (
+    KINDS,
+    Fields,
+    InputKind,
+    KindName,
+    PartOfInput,
+    Stretch,
+    check_count,
+    cut_together,
+    kind_of,
+)
 from dragoman.cluster.work import NOTES, check_conditional
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 

@@ -77,7 +77,7 @@ def input_files(given: Sequence[str], source: str = "frames") -> list[str]:
     longer than one line.
     """
     from dragoman.sources.file_examples import KINDS
-    from dragoman.sources.frames.recording_file import STANDARD_INPUT
+    from dragoman.sources.frames.recordings import STANDARD_INPUT
     from dragoman.sources.picture.idx import is_idx, read_idx
     from dragoman.sources.picture.picture_file import pictures_in_zip
     from dragoman.sources.shared.files import check_name, is_zip, visible_in

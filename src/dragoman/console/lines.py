@@ -200,9 +200,9 @@ def _job_request(
     language: str, further: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     from dragoman.cluster.files import files_of
+    from dragoman.cluster.kinds import Fields
     from dragoman.cluster.lines import version
     from dragoman.cluster.plan import Asked
-    from dragoman.cluster.rows import Fields
 
     names = tuple(args.field.split(","))
     if reads == 2 and names == ("text",):

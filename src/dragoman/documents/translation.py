@@ -19,7 +19,7 @@ from dragoman.documents.placing import Translated, place_codes
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.formats.units.document import Target, Unit
-from dragoman.forms.passage import Passage
+from dragoman.forms.form import Passage
 from dragoman.search.hypothesis import Hypothesis
 
 TOGETHER = 20_000

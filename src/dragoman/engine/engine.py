@@ -25,8 +25,7 @@ import numpy.typing as npt
 from dragoman.base.errors import DragomanError, RunError, SearchError
 from dragoman.engine.machine import cores
 from dragoman.engine.settings import EngineSettings
-from dragoman.forms.form import Form, Values
-from dragoman.forms.passage import Passage
+from dragoman.forms.form import Form, Passage, Values
 from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm, as_text
 from dragoman.models.catalogue.fastest import (

@@ -9,7 +9,7 @@ from functools import partial
 
 from dragoman.formats.csv_cells import CsvTable
 from dragoman.formats.epub import Book
-from dragoman.formats.html.page import HtmlPage
+from dragoman.formats.html.document import HtmlPage
 from dragoman.formats.json_messages import JsonMessages
 from dragoman.formats.markdown import Markdown
 from dragoman.formats.office.archive import Archive

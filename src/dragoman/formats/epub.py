@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from dragoman.formats.html.page import HtmlPage
-from dragoman.formats.office.archive import Archive
-from dragoman.formats.office.packed_document import Members, PackedDocument
+from dragoman.formats.html.document import HtmlPage
+from dragoman.formats.office.archive import Archive, Members, PackedDocument
 from dragoman.formats.units.document import (
     BadDocument,
     Document,
@@ -24,7 +23,7 @@ from dragoman.formats.units.document import (
     check_pieces,
     says_something,
 )
-from dragoman.formats.xml.tokens import Replacement, Xml, escape, put, splice_xml, with_attribute
+from dragoman.formats.units.xml import Replacement, Xml, escape, put, splice_xml, with_attribute
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -18,8 +18,16 @@ from dragoman.formats.units.document import (
     says_something,
 )
 from dragoman.formats.units.inline import check_codes
-from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.tokens import Xml, XmlToken, escape, put, splice_xml
+from dragoman.formats.units.xml import (
+    MixedUnit,
+    Role,
+    Xml,
+    XmlToken,
+    escape,
+    mixed_unit,
+    put,
+    splice_xml,
+)
 from dragoman.forms.languages import base
 
 _IDS = ("i",)

@@ -24,8 +24,17 @@ from dragoman.formats.units.document import (
     teaches,
 )
 from dragoman.formats.units.inline import check_codes
-from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, put, splice_xml, with_attribute
+from dragoman.formats.units.xml import (
+    MixedUnit,
+    Replacement,
+    Role,
+    Xml,
+    XmlToken,
+    mixed_unit,
+    put,
+    splice_xml,
+    with_attribute,
+)
 
 _BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _AROUND = {"g", "mrk", "pc"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dragoman.base.errors import RunError
-from dragoman.forms.box_form import BoxForm
+from dragoman.forms.boxes import BoxForm
 from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
 from dragoman.forms.languages import same_language, shortest_code

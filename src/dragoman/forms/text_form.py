@@ -13,9 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from dragoman.base.errors import DataError, RunError, needing
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Passage, Piece
 from dragoman.forms.languages import base, writes_spaces
-from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.forms.subwords.text import Text
 

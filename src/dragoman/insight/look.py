@@ -17,19 +17,20 @@ from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import decimals, plural
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.engine.predictor import Output, Predictor
-from dragoman.insight.experiments import Importance, head_importance
-from dragoman.insight.options import LookOptions
-from dragoman.insight.panels import aer_panels, attention_panels, attention_table, importance_panels
-from dragoman.insight.subject import Subject
-from dragoman.insight.what_if import (
+from dragoman.insight.experiments import (
     Change,
+    Importance,
     WhatIf,
     find_words,
+    head_importance,
     name_heads,
     parse_heads,
     source_words,
     what_if,
 )
+from dragoman.insight.options import LookOptions
+from dragoman.insight.panels import aer_panels, attention_panels, attention_table, importance_panels
+from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg

@@ -12,7 +12,7 @@ from dragoman.base.atomic import creating_folder, write_text
 from dragoman.base.errors import RunError
 from dragoman.interop import to_argos, to_ctranslate2, to_huggingface
 from dragoman.models.settings import TransformerSettings
-from dragoman.pictures.pages.card import card_markdown
+from dragoman.pictures.card import card_markdown
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.report import summarise
 

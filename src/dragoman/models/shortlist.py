@@ -3,7 +3,7 @@ score all tokens.
 
 A sentence may use the best candidates of each of its tokens, its own tokens (names are copied), and
 the tokens that are frequent everywhere. The candidates are learned only from the training pairs
-(IBM model 1, ``alignment/dictionary.py``).
+(IBM model 1, ``alignment.py``).
 
 A shortlist is a file in a run. It is derived from the run, and has a key, a hash that the caller
 gives.
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pydantic import Field
 from safetensors.numpy import save_file
 
-from dragoman.alignment.dictionary import learn_dictionary
+from dragoman.alignment import learn_dictionary
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
 from dragoman.base.settings import Settings

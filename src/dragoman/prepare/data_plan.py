@@ -14,9 +14,17 @@ from pydantic import TypeAdapter
 
 from dragoman.base.errors import RecipeError, RunError
 from dragoman.cluster.files import File, files_of
-from dragoman.cluster.kinds import KINDS, check_count, cut_together, kind_of
+from dragoman.cluster.kinds import (
+    KINDS,
+    Stretch,
+    check_count,
+    cut_together,
+    decode,
+    kind_of,
+    lines_of,
+    place_of,
+)
 from dragoman.cluster.plan import VERSION
-from dragoman.cluster.rows import Stretch, decode, lines_of, place_of
 from dragoman.data.files import corpora
 from dragoman.data.files.bilingual import jsonl_pairs, tsv_pairs
 from dragoman.data.files.corpora import format_of, read_pairs

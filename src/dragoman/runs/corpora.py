@@ -10,9 +10,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.data.checks.block_sampler import BlockSampler
-from dragoman.data.checks.corpus_checks import Doubt, find_doubts
+from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.cleaning import Cleaner
+from dragoman.data.corpus_checks import Doubt, find_doubts
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import split_pairs

@@ -11,7 +11,7 @@ from pathlib import Path
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural
-from dragoman.data.checks.corpus_checks import find_doubts
+from dragoman.data.corpus_checks import find_doubts
 from dragoman.data.files.columns import file_at
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.alignment.hmm import StatisticalAligner, TokenPair
+from dragoman.alignment import StatisticalAligner, TokenPair
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
@@ -18,7 +18,7 @@ from dragoman.data.store import TokenStore
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
 from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
-from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.forms.tree_form import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.recipe.recipe import Recipe

@@ -20,7 +20,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dragoman.base.errors import DragomanError
-from dragoman.server import figures, info, lesson, look
+from dragoman.server import figures, info, look
 from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.messages import STYLE, describe, docs_html, error_at
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
@@ -103,7 +103,7 @@ def create_app(
         ],
     )
     app.state.service, app.state.tasks = service, tasks
-    of_all = (look.endpoints, figures.endpoints, lesson.endpoints)
+    of_all = (look.endpoints, figures.endpoints, look.lesson_endpoints)
     routes = [endpoints(service) for endpoints in (*tasks.endpoints, *of_all)]
     for router in (*routes, info.endpoints(service, tasks)):
         app.include_router(router)

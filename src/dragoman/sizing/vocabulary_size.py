@@ -16,7 +16,7 @@ from math import ceil, floor
 
 from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
-from dragoman.forms.subwords.text_settings import LEAST_COVERAGE, TextSettings
+from dragoman.forms.subwords.text import LEAST_COVERAGE, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import largest_size, normalise_all
 from dragoman.runs.corpora import sides_of_vocabularies, training_lines
 from dragoman.runs.prepare import Say

@@ -1,4 +1,5 @@
-"""This module has the form of each source that is no text, and reads its files as examples.
+"""The kinds of sources: this module has the settings of each, and the form of each that is no text,
+and reads its files as examples.
 
 Files come as a folder for each label, as a ZIP file with such folders of pictures, as a pair of
 IDX files, or as a list: a tab-separated file or JSON Lines that names one file per example,
@@ -19,18 +20,22 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError
+from dragoman.base.settings import one_of
 from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import CODES
 from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.recording_file import RECORDINGS
+from dragoman.sources.frames.recordings import RECORDINGS
+from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.line.form import DRAWN, LinesForm
+from dragoman.sources.line.settings import LineSource
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.sources.picture.idx import is_idx, picture_at
 from dragoman.sources.picture.picture_file import PICTURES
+from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.files import (
     FileKind,
     check_name,
@@ -43,7 +48,22 @@ from dragoman.sources.shared.files import (
     visible_in,
 )
 from dragoman.sources.shared.rows_form import RowsForm
-from dragoman.sources.shared.settings import SourceSettings
+from dragoman.sources.shared.settings import SourceSettings, TextSource
+
+SOURCES: dict[str, type[SourceSettings]] = {
+    "text": TextSource,
+    "frames": FramesSource,
+    "picture": PictureSource,
+    "line": LineSource,
+}
+"""The settings of each kind of source, by its name in a recipe."""
+
+if TYPE_CHECKING:
+    AnySource = SourceSettings
+else:
+    problem = f"no such kind of source. Use one of {', '.join(SOURCES)}"
+    AnySource = one_of(SOURCES, "text", problem)
+"""The type of a field with a source of any kind, which ``kind`` selects."""
 
 FORMS: dict[str, Callable[[Any], RowsForm]] = {
     "frames": FramesForm,

@@ -15,7 +15,7 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError, RecipeError
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.sources.known import SOURCES
+from dragoman.sources.file_examples import SOURCES
 from dragoman.studies.records import other_dev
 
 BASE = "base"

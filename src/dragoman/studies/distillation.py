@@ -1,7 +1,7 @@
 """Distils one translator, or several that translate together, into a new one.
 
 The student learns the teachers' translations of their training text (sequence-level distillation;
-Kim and Rush, 2016), and their predictions of each token (``training/losses/soft_targets.py``).
+Kim and Rush, 2016), and their predictions of each token (``training/losses/objectives.py``).
 
 RUN/steps/teachers.plan.json  how the text is translated, and how long the student trains
 RUN/steps/final.toml          the recipe of the student without these translations
@@ -22,10 +22,10 @@ from pydantic import Field
 
 from dragoman.base.errors import RunError
 from dragoman.base.wording import plural
-from dragoman.data.checks.block_sampler import BlockSampler
+from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.engine.search_settings import with_beams
+from dragoman.engine.settings import with_beams
 from dragoman.forms.form import Pair
 from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.runs.corpora import plain_corpora

@@ -8,8 +8,8 @@ from importlib import metadata
 
 from dragoman.base.wording import plural, shorten
 from dragoman.metrics.significance import SIGNIFICANT, Significance
-from dragoman.pictures.pages.report import ComparisonPage, ReportSection
 from dragoman.pictures.records import Chart, Series, Table
+from dragoman.pictures.report import ComparisonPage, ReportSection
 from dragoman.studies.comparison import UNSEEN
 from dragoman.studies.report import LAYERS, MODELS, Report
 from dragoman.studies.verdict import FAMILY_NAMES, CurvePoint

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import DataError
-from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
+from dragoman.data.corpus_checks import Doubt
 from dragoman.data.split import side_of_pair
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify
@@ -30,7 +30,6 @@ _MAX_DROPPED = 0.5
 _LABELS_SHOWN, _LONGEST_SHOWN = 30, 60
 _SPACELESS = 0.2
 """Above this share of characters from scripts without spaces, characters are counted."""
-
 
 _KEYS = {"labels of constituents": "constituents"}
 """The JSON key of a count, where it differs from the name in the table."""

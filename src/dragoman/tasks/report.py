@@ -16,9 +16,8 @@ from dragoman.base.wording import plural
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
 from dragoman.pictures.bitmaps import png_of
+from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
-from dragoman.pictures.pages.card import card_markdown
-from dragoman.pictures.pages.report import report_html
 from dragoman.pictures.records import (
     AttentionRecord,
     Hops,
@@ -28,6 +27,7 @@ from dragoman.pictures.records import (
     Table,
     merged_to_words,
 )
+from dragoman.pictures.report import report_html
 from dragoman.runs.recipe.recipe_text import read_text
 from dragoman.runs.run import EXAMPLE, MOST_EXAMPLE, RECIPE, VERDICT, Run
 from dragoman.sources.picture.idx import is_place, picture_at

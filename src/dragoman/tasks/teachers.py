@@ -20,7 +20,7 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks import catalogue
 from dragoman.tasks.shared.examples import Pairs
-from dragoman.training.losses.soft_targets import Likely, predict
+from dragoman.training.losses.objectives import Likely, predict
 
 
 def teacher_runs(recipe: Recipe) -> list[Run]:

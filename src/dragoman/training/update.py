@@ -23,10 +23,9 @@ from dragoman.training.arithmetic import computing, note, way_of_run
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch, Splits
-from dragoman.training.layer_rates import LayerRates, within
 from dragoman.training.losses.objectives import Objective
 from dragoman.training.muon import Muon
-from dragoman.training.optimizer import Adam, FlatParameters
+from dragoman.training.optimizer import Adam, FlatParameters, LayerRates, within
 from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings, TrainingWay

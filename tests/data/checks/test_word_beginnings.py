@@ -1,6 +1,6 @@
 """Words of scripts with spaces and without."""
 
-from dragoman.data.checks.correspondence import words_of
+from dragoman.data.correspondence import words_of
 
 
 def test_words_of_every_script() -> None:

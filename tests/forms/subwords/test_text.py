@@ -18,8 +18,7 @@ from dragoman.forms.pieces import BYTE
 from dragoman.forms.shown_words import words_of
 from dragoman.forms.subwords import text as text_module
 from dragoman.forms.subwords.sampling import BpeDropout, Pieces, UnigramSampling
-from dragoman.forms.subwords.text import Text
-from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings
+from dragoman.forms.subwords.text import MOST_TOKENS, Text, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 
 _SYLLABLES = ["ka", "lo", "mi", "ru", "se", "tan", "vor", "wel", "ö", "ß", "한", "국"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.sources.frames.log_mel import LogMel
+from dragoman.sources.frames.form import LogMel
 from dragoman.sources.frames.settings import FramesSource
 
 fbank = pytest.importorskip("kaldi_native_fbank")
@@ -26,7 +26,7 @@ def rows(bands: LogMel, blocks: list[np.ndarray]) -> np.ndarray:
 def test_energies_are_those_of_kaldi(
     rate: int, bands: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman.sources.frames.log_mel._POINTS", 256)  # Kaldi's at 8 kHz
+    monkeypatch.setattr("dragoman.sources.frames.form._POINTS", 256)  # Kaldi's at 8 kHz
     options = fbank.FbankOptions()
     options.frame_opts.samp_freq = rate
     options.frame_opts.dither = 0

@@ -14,9 +14,8 @@ import pytest
 from PIL import Image
 
 from dragoman.base.errors import DataError
-from dragoman.sources.picture import picture_file, picture_parts
-from dragoman.sources.picture.picture_file import picture_size, pixels_of
-from dragoman.sources.picture.picture_parts import check_parts
+from dragoman.sources.picture import picture_file
+from dragoman.sources.picture.picture_file import check_parts, picture_size, pixels_of
 from dragoman.sources.shared.files import InMemory
 
 GREY = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 200), dtype=np.uint8))
@@ -167,13 +166,13 @@ def test_what_is_behind_the_end_of_a_picture_is_not_counted() -> None:
 
 def test_each_byte_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a search that goes back over bytes that fill up, this would not end."""
-    monkeypatch.setattr(picture_parts, "_FILL", 1 << 40)
+    monkeypatch.setattr(picture_file, "_FILL", 1 << 40)
     check_parts("a", b"\xff\xd8" + b"\xff" * 2_000_000 + b"\0")
 
 
 def test_a_marker_across_two_windows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_parts, "_WINDOW", 64)
-    monkeypatch.setattr(picture_parts, "_SCANS", 1)
+    monkeypatch.setattr(picture_file, "_WINDOW", 64)
+    monkeypatch.setattr(picture_file, "_SCANS", 1)
     begin = JPEG.rfind(b"\xff\xda")
     scan = JPEG[begin : begin + 10]
     for apart in range(200):

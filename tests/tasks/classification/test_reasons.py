@@ -12,7 +12,7 @@ from implementations import STACKS
 from recipe_of_files import recipe_of
 from trained_run import trained_run
 
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.models.catalogue.classifier import new_classifier

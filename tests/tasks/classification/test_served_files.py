@@ -27,8 +27,7 @@ from dragoman.serving.http.limits import LimitSettings, Places
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sources.frames import form as frames_form
-from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.log_mel import LogMel
+from dragoman.sources.frames.form import FramesForm, LogMel
 from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification import endpoint

@@ -16,8 +16,7 @@ from recipe_of_files import recipe_of
 from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
-from dragoman.forms.box_form import PER_BOX, BoxSymbols, Read
-from dragoman.forms.boxes import Box, Scene, scene_of
+from dragoman.forms.boxes import PER_BOX, Box, BoxSymbols, Read, Scene, scene_of
 from dragoman.sources.picture.coco import read_coco
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.detection.detector import Detector

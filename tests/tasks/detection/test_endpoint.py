@@ -24,7 +24,7 @@ from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
 from dragoman.engine.settings import EngineSettings
-from dragoman.forms.box_form import BoxForm
+from dragoman.forms.boxes import BoxForm
 from dragoman.runs.run import MOST_EXAMPLE, Run
 from dragoman.serving.http import uploads
 from dragoman.serving.http.limits import LimitSettings

@@ -15,7 +15,7 @@ from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.forms.box_form import PER_BOX, BoxRules, BoxSymbols, Read
+from dragoman.forms.boxes import PER_BOX, BoxRules, BoxSymbols, Read
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences

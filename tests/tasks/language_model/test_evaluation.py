@@ -31,7 +31,7 @@ from dragoman.tasks.language_model.evaluation import (
     LanguageModelValidation,
 )
 from dragoman.tasks.language_model.writer import Writer
-from dragoman.tasks.shared.evaluation_examples import texts_of
+from dragoman.tasks.shared.evaluation import texts_of
 from dragoman.tasks.translation.translator import Translator
 
 SMALL = [

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from dragoman.forms.subwords.text import Text
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import Text, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.tasks.shared.surprisal import Length
 

@@ -16,9 +16,8 @@ from dragoman.pictures.records import Heatmap
 from dragoman.pictures.terminal import rows_text
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
-from dragoman.tasks.transcription import demo_corpus as spoken
-from dragoman.tasks.transcription.demo import PICTURE
-from dragoman.tasks.transcription.demo_corpus import write_spoken
+from dragoman.tasks.transcription import demo as spoken
+from dragoman.tasks.transcription.demo import PICTURE, write_spoken
 
 TINY: dict[Split, int] = {"train": 24, "dev": 4, "test": 6}
 SHORT = (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dragoman.demo.corpus import Split
-from dragoman.tasks.transcription.demo_corpus import make_sentences, write_spoken
+from dragoman.tasks.transcription.demo import make_sentences, write_spoken
 from dragoman.tasks.transcription.synthesiser import (
     RATE,
     SOUNDS,

@@ -33,8 +33,7 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sources.frames import cutting
 from dragoman.sources.frames import form as frames_form
-from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.log_mel import LogMel
+from dragoman.sources.frames.form import FramesForm, LogMel
 from dragoman.tasks.transcription import endpoint
 from dragoman.tasks.transcription import served as served_transcriber
 from dragoman.tasks.transcription.served import ServedTranscriber

@@ -14,7 +14,7 @@ from tiny_cells import tiny_cell
 import dragoman as package
 from dragoman.base.errors import DataError, RunError
 from dragoman.engine.settings import EngineSettings
-from dragoman.sources.frames import recording_file
+from dragoman.sources.frames import recordings
 from dragoman.sources.frames.cutting import CuttingSettings, RecordingCutter
 from dragoman.studies.comparison import compare
 from dragoman.studies.systems import ComparisonRequest
@@ -159,11 +159,11 @@ def test_captions_go_where_they_are_wanted(
 
 
 def test_standard_input(dragoman: Dragoman, folder: Path) -> None:
-    recording_file.standard_input.cache_clear()
+    recordings.standard_input.cache_clear()
     said = dragoman("transcribe", folder / "run", "-", stdin=(folder / "long.wav").read_bytes())
     assert said.code == 0 and len(said.out.splitlines()) == 6, said.err
-    recording_file.standard_input().close()
-    recording_file.standard_input.cache_clear()
+    recordings.standard_input().close()
+    recordings.standard_input.cache_clear()
 
 
 def test_mistakes_are_told_in_one_line(dragoman: Dragoman, folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.tasks.translation.markup import count_intact, marks
+from dragoman.tasks.translation.evaluation import count_intact, marks
 
 
 def test_what_counts_as_a_mark() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.tasks.translation.proofreading.repetition import repetitions
+from dragoman.tasks.translation.proofreading.proofreader import repetitions
 
 WORDS = st.lists(st.sampled_from(["Katze", "Hund", "die", "ein", "läuft"]), max_size=12)
 

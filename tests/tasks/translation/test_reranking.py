@@ -16,8 +16,7 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.base.errors import RunError
-from dragoman.forms.form import Pair
-from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.form import Pair, Passage, Piece
 from dragoman.runs.corpora import plain_pairs
 from dragoman.search.hypothesis import length_penalty
 from dragoman.search.settings import SearchSettings

@@ -20,8 +20,7 @@ from untrained_run import untrained_run
 import dragoman
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError, SearchError
 from dragoman.engine.predictor import parts
-from dragoman.engine.search_settings import parse_search
-from dragoman.engine.settings import TranslatorSettings
+from dragoman.engine.settings import TranslatorSettings, parse_search
 from dragoman.engine.streaming import WINDOW, windows
 from dragoman.forms.text_form import MosesText
 from dragoman.models.shortlist import ShortlistSettings

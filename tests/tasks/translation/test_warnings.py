@@ -18,12 +18,11 @@ from dragoman.data.length_ratio import LengthRatio
 from dragoman.demo.corpus import demo_corpus
 from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Lexicon, words_in
-from dragoman.forms.subwords.text import Text
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import Text, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.language_model.form import NoSource
+from dragoman.tasks.language_model.spec import NoSource
 from dragoman.tasks.translation.proofreading.omissions import suspects_of
 from dragoman.tasks.translation.proofreading.plain import ProofWarning
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread

@@ -16,8 +16,7 @@ from dragoman.models.interface import Writing
 from dragoman.native.linear import is_supported
 from dragoman.nn.linear import use_precision
 from dragoman.nn.probes import Probe
-from dragoman.training.losses.guided import GuidedAlignment
-from dragoman.training.losses.objectives import Sums, next_token
+from dragoman.training.losses.objectives import GuidedAlignment, Sums, next_token
 
 STARTS = np.array([token % 3 != 0 for token in range(40)])
 """Tokens that are multiples of 3 go on with the word before them."""

@@ -19,8 +19,13 @@ from dragoman.nn import dropout
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.training.losses.loss import PiecewiseCrossEntropy, SoftTargets
-from dragoman.training.losses.objectives import cross_entropy_of
-from dragoman.training.losses.soft_targets import LIKELY, Consistent, Taught, predict
+from dragoman.training.losses.objectives import (
+    LIKELY,
+    Consistent,
+    Taught,
+    cross_entropy_of,
+    predict,
+)
 
 
 @pytest.mark.parametrize(("by_kernels", "directly"), [(False, False), (True, False), (True, True)])

@@ -55,7 +55,7 @@ export const SAID: readonly (readonly [english: string, korean: string])[] = [
     "학습 데이터를 {N}번 반복해 학습하여 외워 버렸습니다(학습 손실 {T}, 검증 손실 {D}). 시간을 늘리기보다 데이터를 늘려야 합니다"],
   ["It writes much the same words whatever it reads, such as “{such}”", "무엇을 읽든 비슷한 말만 씁니다. 예: “{such}”"],
 
-  // What looks wrong with a text: data/checks/corpus_checks.py.
+  // What looks wrong with a text: data/corpus_checks.py.
   ["source and target are the same text in {N} of {M} lines looked at", "살펴본 {M}줄 가운데 {N}줄에서 원문과 번역문이 같습니다"],
   ["the same file is given twice, as source and as target", "같은 파일을 원문과 번역문으로 두 번 지정했습니다"],
   ["the {side} side is not UTF-8: {N} of {M} lines looked at cannot be read and are dropped",

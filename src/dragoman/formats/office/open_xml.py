@@ -12,12 +12,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.formats.office.archive import Archive
-from dragoman.formats.office.packed_document import Members, PackedDocument, language_of_xml
+from dragoman.formats.office.archive import Archive, Members, PackedDocument, language_of_xml
 from dragoman.formats.office.runs import RunUnit, name_at, units_in, write_runs
 from dragoman.formats.units.document import BadDocument, OutputOptions, SaidLanguage, Target, Unit
 from dragoman.formats.units.inline import add_spaces
-from dragoman.formats.xml.tokens import Replacement, Xml, put, splice_xml
+from dragoman.formats.units.xml import Replacement, Xml, put, splice_xml
 
 _TYPES = "[Content_Types].xml"
 _STYLES = "word/styles.xml"

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.office.archive import Archive
-from dragoman.formats.office.packed_document import Members, PackedDocument, language_of_xml
+from dragoman.formats.office.archive import Archive, Members, PackedDocument, language_of_xml
 from dragoman.formats.units.document import (
     BadDocument,
     OutputOptions,
@@ -19,8 +18,15 @@ from dragoman.formats.units.document import (
     Unit,
     says_something,
 )
-from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, splice_xml
+from dragoman.formats.units.xml import (
+    MixedUnit,
+    Replacement,
+    Role,
+    Xml,
+    XmlToken,
+    mixed_unit,
+    splice_xml,
+)
 
 _TRANSLATED = ("content.xml", "styles.xml")
 _MANIFEST = "META-INF/manifest.xml"

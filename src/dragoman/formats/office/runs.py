@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.formats.units.document import Code, Target, Unit, says_something
-from dragoman.formats.xml.tokens import Rendered, Xml, escape
+from dragoman.formats.units.xml import Rendered, Xml, escape
 
 WRAPPERS = {
     *("hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdt"),

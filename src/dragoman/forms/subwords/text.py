@@ -1,7 +1,7 @@
 """Text <-> tokens: subwords learned by SentencePiece (Kudo and Richardson, 2018).
 
 A ``Text`` is one trained vocabulary: it encodes strings to token ids without special symbols and
-decodes them again. It is kept in one file, which is an ordinary SentencePiece model; our settings
+decodes them again. It is kept in one file, which is an ordinary SentencePiece model; its settings
 travel inside it (``with_note``).
 
 The paper (section 5.1) uses byte-pair encoding with a vocabulary shared by both languages.
@@ -17,18 +17,19 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import sentencepiece
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from dragoman.base.atomic import write_bytes
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes, readable
+from dragoman.base.settings import Settings
 from dragoman.forms.subwords.protobuf import TOKEN, field_bytes, fields
 from dragoman.forms.subwords.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
-from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings
 
 _FEW = 32
 """Fewer texts are decoded one by one, because starting SentencePiece's threads takes longer."""
@@ -40,6 +41,54 @@ five million; scripts with three bytes per letter need more."""
 
 MASK = "<mask>"
 """The symbol for a hidden token. No text contains it: written out, it is read as text."""
+
+MOST_TOKENS = 300_000
+"""The most tokens of a vocabulary. SentencePiece takes up to 270 bytes of memory for each."""
+
+LEAST_COVERAGE = 0.98
+"""The least ``character_coverage`` that SentencePiece accepts."""
+
+
+class TextSettings(Settings):
+    """The settings for splitting text into tokens."""
+
+    kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
+    """The kind of tokens: byte-pair encoding, unigram language model, characters, or words."""
+    vocabulary: int = Field(8000, ge=8, le=MOST_TOKENS)
+    """The size of the vocabulary, including special and byte tokens. For char and word: its upper
+    limit."""
+    shared: bool = True
+    """Use one vocabulary for source and target (section 5.1 of the paper) instead of two."""
+    byte_fallback: bool = True
+    """Encode characters outside the vocabulary as UTF-8 bytes, so that no character is unknown."""
+    normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfc", "identity"] = (
+        "nmt_nfkc"
+    )
+    """Unicode normalisation. cf folds case; nmt also normalises spaces and removes control
+    characters."""
+    lossless: bool = False
+    """Make tokenisation exactly reversible: no normalisation, and all spaces are kept."""
+    character_coverage: float = Field(0.9995, ge=LEAST_COVERAGE, le=1)
+    """The share of the training text that must be covered by characters with their own token. The
+    remaining characters are treated as rare."""
+    user_symbols: tuple[str, ...] = ()
+    """Strings that are always a single token, such as markup or language tags."""
+    sampling: float = Field(0.0, ge=0, lt=1)
+    """For training only. bpe: the probability of dropping a merge (usually 0.1); unigram: the
+    sampling exponent α (usually 0.2). 0: off."""
+    sample_sentences: int = Field(1_000_000, ge=1, le=1_000_000_000)
+    """The maximum number of sentences, chosen at random, from which the vocabulary is learned."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.lossless and (not self.byte_fallback or self.kind == "word"):
+            raise ValueError("lossless needs byte_fallback = true and a kind other than word")
+        if self.sampling and self.kind not in ("bpe", "unigram"):
+            raise ValueError(f"sampling works only with kind bpe or unigram, not {self.kind}")
+        for symbol in self.user_symbols:
+            if not symbol or any(c.isspace() or c == SPACE for c in symbol):
+                raise ValueError(f"user symbol {symbol!r} is empty or holds a space")
+        return self
 
 
 def prepare(text: str, settings: TextSettings) -> str:

@@ -12,8 +12,7 @@ import sentencepiece
 
 from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
-from dragoman.forms.subwords.text import Text, prepare
-from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.text import Text, TextSettings, prepare
 
 _THREADS = 4
 """The number of threads for learning. It is fixed because the last bits of unigram sums depend

@@ -36,8 +36,8 @@ from dragoman.insight.needs import (
 )
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
+from dragoman.pictures.book import book_html
 from dragoman.pictures.figure import Figure, Words, write_figure
-from dragoman.pictures.pages.book import book_html
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ _LAYER = Words("layer", "층")
 _HEAD = Words("head", "헤드")
 MEAN = Words("mean", "평균")
 LEAST_SURE = Words("the least sure", "가장 망설이는 헤드")
-
 
 _SMALL = Slider("dimension", _DIMENSION, _DIMENSIONS[:7], 8)
 _LARGE = Slider("dimension", _DIMENSION, _DIMENSIONS, 512)

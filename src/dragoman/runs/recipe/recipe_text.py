@@ -21,7 +21,7 @@ from dragoman.base.reading import near_files, read_bytes
 from dragoman.base.wording import shorten
 from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.models.settings import KINDS
-from dragoman.sources.known import SOURCES
+from dragoman.sources.file_examples import SOURCES
 
 _SHIPPED = resources.files("dragoman") / "runs" / "recipe" / "shipped"
 """The folder of the recipes that come with the program."""

@@ -13,12 +13,12 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
-from dragoman.forms.box_form import BoxSettings
-from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.forms.tree_symbols import TreeSettings
+from dragoman.forms.boxes import BoxSettings
+from dragoman.forms.subwords.text import TextSettings
+from dragoman.forms.tree_form import TreeSettings
 from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.search.settings import SearchSettings
-from dragoman.sources.known import AnySource
+from dragoman.sources.file_examples import AnySource
 from dragoman.sources.shared.settings import TextSource
 from dragoman.training.settings import TrainingSettings
 

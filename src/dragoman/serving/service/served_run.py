@@ -19,7 +19,7 @@ from dragoman.demo.corpus import NOTICE
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.engine.search_settings import with_beams
+from dragoman.engine.settings import with_beams
 from dragoman.runs.run import Run
 from dragoman.search.request import Request, rows_of
 from dragoman.search.settings import SearchSettings

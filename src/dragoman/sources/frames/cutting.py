@@ -21,11 +21,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import Field
 
 from dragoman.base.settings import Settings
-from dragoman.forms.form import Form
-from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.form import Form, Passage, Piece
 from dragoman.sources.frames.form import FEATURE_FILE, FramesForm
-from dragoman.sources.frames.recording_file import Recording, name_of
-from dragoman.sources.frames.recordings import Floats, blocks_of
+from dragoman.sources.frames.recordings import Floats, Recording, blocks_of, name_of
 from dragoman.sources.shared.rows_form import Rows
 
 _FRAME = 0.01

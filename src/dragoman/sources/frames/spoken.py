@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from dragoman.base.errors import DataError
 from dragoman.base.reading import csv_rows
 from dragoman.forms.form import Pair
-from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS, RECORDINGS
+from dragoman.sources.frames.recordings import ENDINGS, FOREIGN_ENDINGS, RECORDINGS
 from dragoman.sources.shared.files import check_name, reading, visible_in, with_paths
 
 Layout = Literal["folder", "table", "lines", "kaldi"]

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError
-from dragoman.forms.form import Form, Values
-from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.form import Form, Passage, Piece, Values
 from dragoman.sources.shared.files import File
 from dragoman.sources.shared.settings import RowsSource
 

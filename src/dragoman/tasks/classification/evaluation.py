@@ -24,8 +24,7 @@ from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.shared.evaluation import EvaluationRequest, clock, scores_of, sign
-from dragoman.tasks.shared.evaluation_examples import ExampleSet
+from dragoman.tasks.shared.evaluation import EvaluationRequest, ExampleSet, clock, scores_of, sign
 from dragoman.tasks.shared.label_report import (
     LabelEvaluation,
     LabelReport,

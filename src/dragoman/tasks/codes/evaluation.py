@@ -30,8 +30,14 @@ from dragoman.nn.layout import Sequences
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, sign
-from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
+    scores_of,
+    sign,
+)
 from dragoman.tasks.shared.examples import Examples
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums

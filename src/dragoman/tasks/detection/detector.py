@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 
 from dragoman.base.errors import DataError
 from dragoman.engine.predictor import SearchingPredictor
-from dragoman.forms.box_form import PER_BOX, BoxForm
-from dragoman.forms.boxes import Box
+from dragoman.forms.boxes import PER_BOX, Box, BoxForm
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -86,7 +85,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     ) -> Iterator[list[Detection]]:
         """Yield the boxes of each picture whose score is at least ``threshold``, sorted by score.
         ``beam`` replaces the run's own. Errors: ``DataError`` for a file that cannot be used."""
-        from dragoman.engine.search_settings import with_beams
+        from dragoman.engine.settings import with_beams
 
         settings = with_beams(self.engine.search_settings, beam, None)
         for picture in self.stream(given, settings):

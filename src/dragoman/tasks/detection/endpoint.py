@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import Field
 
-from dragoman.forms.box_form import PER_BOX
+from dragoman.forms.boxes import PER_BOX
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles

@@ -25,12 +25,13 @@ from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, averag
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
     SearchReport,
     clock,
     scores_of,
     sign,
 )
-from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation
 
 logger = logging.getLogger("dragoman")

@@ -5,7 +5,7 @@
     h = Decoder(q, Encoder(picture)), where each query looks at all others
     P(label) = softmax(h Wᵀ + b), over all labels and nothing;  centre and size = sigmoid(MLP(h))
 
-The result is then written as by any detector (``forms/box_form.py``), the most probable box first.
+The result is then written as by any detector (``forms/boxes.py``), the most probable box first.
 A search reads it out symbol by symbol: coordinates are certain, rounded to whole places, and a
 label has its probability. So searching, serving and measuring are the same for both kinds.
 
@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.forms.box_form import PER_BOX, BoxSymbols
+from dragoman.forms.boxes import PER_BOX, BoxSymbols
 from dragoman.models.encoding import LayeredEncoder, SourceInput, front_end
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import TransformerSettings

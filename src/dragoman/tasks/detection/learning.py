@@ -31,7 +31,7 @@ from torch.nn import functional as F
 from dragoman.data.batches import Batch, Tokens, Values, window_batch
 from dragoman.data.hashing import torch_seed
 from dragoman.data.store import TokenStore
-from dragoman.forms.box_form import PER_BOX, BoxSymbols
+from dragoman.forms.boxes import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Scores, Writing
 from dragoman.runs.recipe.recipe import Recipe

@@ -14,8 +14,7 @@ from pathlib import Path
 from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.forms.box_form import PER_BOX
-from dragoman.forms.boxes import scene_of
+from dragoman.forms.boxes import PER_BOX, scene_of
 from dragoman.forms.form import Pair
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.file_sources import source_of_pictures
@@ -32,7 +31,6 @@ BOX_TABLE = (
 
 _MOST = 100
 """The most boxes of a picture that are learned, unless the user gives another number."""
-
 
 _NOT_OF_BOXES = " does not work with pictures and their boxes"
 

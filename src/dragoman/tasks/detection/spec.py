@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dragoman.base.errors import DataError
 from dragoman.base.measure import LOSS, percent
 from dragoman.base.task import Side
-from dragoman.forms.box_form import PER_BOX, BoxForm, BoxSymbols, Read
-from dragoman.forms.boxes import scene_of
+from dragoman.forms.boxes import PER_BOX, BoxForm, BoxSymbols, Read, scene_of
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import ModelSettings, TransformerSettings

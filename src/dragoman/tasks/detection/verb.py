@@ -61,7 +61,7 @@ def detect(args: DetectArguments) -> None:
 
       dragoman detect runs/scenes photos/ --format coco --to found.json
     """
-    from dragoman.engine.search_settings import with_beams
+    from dragoman.engine.settings import with_beams
 
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: use a score between 0 and 1")

@@ -24,8 +24,15 @@ from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.forms.form import Pair
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, sign
-from dragoman.tasks.shared.evaluation_examples import TextsEvaluation, TextStream, no_texts
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    TextsEvaluation,
+    TextStream,
+    no_texts,
+    scores_of,
+    sign,
+)
 from dragoman.tasks.shared.surprisal import Length, windows_of
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, sum_loss
 from dragoman.training.records import Evaluation, Sample

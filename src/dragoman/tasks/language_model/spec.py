@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from dragoman.base.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
 from dragoman.base.task import Side
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Passage, Piece
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.families import OneText
-from dragoman.tasks.language_model.form import NoSource
+
+
+class NoSource(Form):
+    """Reads any input as the end symbol alone."""
+
+    reads = False
+
+    def __init__(self, eos: int, longest: int = 1000) -> None:
+        """``eos`` is the end symbol's number in the target vocabulary, and is used here too.
+        ``longest`` limits the tokens of an output that does not end by itself."""
+        self.bos = self.eos = eos
+        self.size = eos + 1
+        self._longest = longest
+
+    def tokens(self, raws: Sequence[str]) -> list[list[int]]:
+        return [[] for _ in raws]
+
+    @property
+    def fingerprint(self) -> str:
+        return ""
+
+    def save(self, path: Path) -> None:
+        """Do nothing: this form has no file."""
+
+    def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
+        return ["" for _ in outputs]
+
+    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
+        return [Passage("", (Piece("", "", (self.eos,)),)) for _ in raws]
+
+    def longest_output(self, length: int, extra: int) -> int:
+        """Return ``longest``, because the input does not limit the output."""
+        return self._longest
+
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
+        return ["</s>" for _ in tokens]
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def write(args: WriteArguments) -> None:
     from dragoman.tasks.catalogue import open_run
 
     opened = open_run(args.run, "language-model", "not a language model")
-    from dragoman.engine.search_settings import parse_search
+    from dragoman.engine.settings import parse_search
     from dragoman.tasks.language_model.writer import Writer
 
     tell_of_file(args.begin, f'To continue its content: "$(cat {shlex.quote(args.begin)})"')

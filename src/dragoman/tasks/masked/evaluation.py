@@ -29,8 +29,15 @@ from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.models.interface import Network
 from dragoman.tasks.masked.spec import MASKED
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, sign
-from dragoman.tasks.shared.evaluation_examples import TextsEvaluation, TextStream, no_texts
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    TextsEvaluation,
+    TextStream,
+    no_texts,
+    scores_of,
+    sign,
+)
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 

@@ -24,12 +24,13 @@ from dragoman.tasks.painting.painter import Bytes, Judge, PaintedPicture, Painte
 from dragoman.tasks.painting.spec import PAINTING, count_seen
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
     SearchReport,
     clock,
     scores_of,
     sign,
 )
-from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.validation import PairsValidation
 
 logger = logging.getLogger("dragoman")

@@ -34,7 +34,7 @@ from dragoman.base.atomic import write_bytes
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.wording import plural, shorten
 from dragoman.engine.predictor import SearchingPredictor, parts
-from dragoman.engine.settings import TranslatorSettings
+from dragoman.engine.settings import TranslatorSettings, with_beams
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.pictures.bitmaps import png_of
 from dragoman.runs.run import Run
@@ -184,8 +184,6 @@ def painting_settings(
     Errors: ``DataError`` for too many pictures, ``RecipeError`` for settings that contradict each
     other.
     """
-    from dragoman.engine.search_settings import with_beams
-
     if not 1 <= count <= MOST:
         raise DataError(f"{count:,} pictures of a caption were requested. Use 1 to {MOST}")
     if sampling is not None:

@@ -43,12 +43,13 @@ from dragoman.tasks.parsing.sizes import label_ends_of
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
     SearchReport,
     clock,
     scores_of,
     sign,
 )
-from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import PairsValidation
 

@@ -14,8 +14,7 @@ from dragoman.data.store_writer import store_key
 from dragoman.demo.trees import demo_trees
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
-from dragoman.forms.tree_form import TreeForm, tree_of
-from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.forms.tree_form import TreeForm, TreeSymbols, tree_of
 from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples, Spec
 

@@ -69,7 +69,7 @@ def parse(args: ParseArguments) -> None:
 
 def parsing(args: ParseArguments, run: Run, precision: str) -> LineWork:
     """Make the work of ``dragoman parse`` on lines."""
-    from dragoman.engine.search_settings import search_of, with_beams
+    from dragoman.engine.settings import search_of, with_beams
     from dragoman.tasks.parsing.parser import Parser
 
     into_folder = args.svg is not None and _draws_into_folder(args, args.svg)

@@ -22,8 +22,12 @@ from dragoman.pictures.records import Heatmap, Table
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest
-from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
+)
 from dragoman.tasks.shared.runtime import Runtime, tokens_in
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import torch
 
 from dragoman.base.measure import perplexity
 from dragoman.data.batches import Batch, in_batches, make_batch
-from dragoman.data.checks.block_sampler import spread
+from dragoman.data.block_sampler import spread
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
@@ -29,7 +29,6 @@ from dragoman.training.records import Evaluation, Sample
 TOKENS_AT_ONCE = 2048
 """The most target tokens of a batch, unless one example has more."""
 _SAMPLES = 5
-
 
 Measured = TypeVar("Measured")
 """The type of a task's batches."""

@@ -22,8 +22,14 @@ from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.evaluation import EvaluationRequest, clock, samples, scores_of, sign
-from dragoman.tasks.shared.evaluation_examples import ExampleSet
+from dragoman.tasks.shared.evaluation import (
+    EvaluationRequest,
+    ExampleSet,
+    clock,
+    samples,
+    scores_of,
+    sign,
+)
 from dragoman.tasks.shared.label_report import (
     SHARE,
     LabelEvaluation,

@@ -32,8 +32,7 @@ from dragoman.data.word_links import starts_of, words_of
 from dragoman.engine.ctc_ranking import CtcRanking, ctc_log_probabilities
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, Shown, parts
-from dragoman.engine.search_settings import with_beams
-from dragoman.engine.settings import EngineSettings, TranslatorSettings
+from dragoman.engine.settings import EngineSettings, TranslatorSettings, with_beams
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis

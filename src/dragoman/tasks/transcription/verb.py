@@ -95,7 +95,7 @@ def transcribe(args: TranscribeArguments) -> None:
     """
     from dragoman.base.atomic import write_text
     from dragoman.base.wording import plural
-    from dragoman.sources.frames.recording_file import name_of
+    from dragoman.sources.frames.recordings import name_of
     from dragoman.tasks.catalogue import open_run
 
     run = open_run(args.run)
@@ -213,7 +213,7 @@ def _targets(
     output. Errors: ``DragomanError`` if two recordings would share a file, or a file would replace
     a recording."""
     from dragoman.base.atomic import check_is_file
-    from dragoman.sources.frames.recording_file import STANDARD_INPUT
+    from dragoman.sources.frames.recordings import STANDARD_INPUT
     from dragoman.tasks.transcription.captions import ENDING
 
     if to is None:

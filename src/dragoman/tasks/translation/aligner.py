@@ -2,7 +2,7 @@
 text.
 
 Words are separated by spaces. ``engine/alignment_head.py`` computes links from attention, and
-``alignment/hmm.py`` from statistics.
+``alignment.py`` from statistics.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from time import monotonic
 
 import numpy as np
 
-from dragoman.alignment.hmm import MAX_CELLS, ROUNDS, StatisticalAligner
+from dragoman.alignment import MAX_CELLS, ROUNDS, StatisticalAligner
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.wording import plural
 from dragoman.data.store_writer import store_key
@@ -136,7 +136,7 @@ class Aligner:
 
 class TextAligner:
     """Aligns the words of given pairs by statistics of a run's training text: an HMM over its
-    tokens in both directions (``alignment/hmm.py``)."""
+    tokens in both directions (``alignment.py``)."""
 
     description = "an HMM over the tokens of the training text, both directions joined"
 

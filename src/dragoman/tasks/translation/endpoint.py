@@ -11,9 +11,8 @@ from functools import partial
 from fastapi import Request
 from starlette.responses import Response
 
-from dragoman.forms.form import Form
+from dragoman.forms.form import Form, Passage, Piece
 from dragoman.forms.lexicon import Span
-from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import json_in_parts, json_of
 from dragoman.serving.http.refusals import Refusal

@@ -1,23 +1,37 @@
-"""Evaluates finished runs of the task translation."""
+"""Evaluates finished runs of the task translation: scores, also with noise in the sources, and the
+lines whose markup survives.
+
+Markup is that of reStructuredText (docutils, "reStructuredText Markup Specification", section
+Inline Markup). A role or a literal must be copied exactly: ``:func:`open` ``, ````open(file)````. A
+link or role with a title, ``:ref:`title <target>` ``, must keep its target; its title is
+translated. Strong and emphasised words, ``**word**`` and ``*word*``, must keep the number of their
+marks. A line is intact if it has all marks of its source and no others.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import plural
+from dragoman.data.hashing import torch_seed
+from dragoman.forms.noise import NoiseSettings, with_noise
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
+    References,
     Score,
     TranslationScores,
     evaluate_translation,
     tokenised_bleu,
 )
 from dragoman.metrics.word_errors import WordErrors
+from dragoman.pictures.labels import plain_table
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.recipe.sections import writes_what_it_reads
@@ -29,14 +43,28 @@ from dragoman.tasks.shared.evaluation import (
     clock,
     sign,
 )
-from dragoman.tasks.translation.markup import Markup, count_intact
-from dragoman.tasks.translation.robust import NoiseScore, noise_table, robustness
 
 if TYPE_CHECKING:
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.translator import Translator
 
 logger = logging.getLogger("dragoman")
+_NOISES = {
+    "typos in 10 % of the words": NoiseSettings(typos=0.1, texts=1),
+    "typos in 20 % of the words": NoiseSettings(typos=0.2, texts=1),
+    "5 % of the words missing": NoiseSettings(words=0.05, texts=1),
+    "lower case": NoiseSettings(case=1, texts=1),
+    "no punctuation": NoiseSettings(punctuation=1, texts=1),
+    "no accents": NoiseSettings(accents=1, texts=1),
+}
+_MARK = re.compile(
+    r"``(?P<literal>.+?)``"
+    r"|(?P<role>(?::[\w+.-]+)+:)`(?P<content>[^`]+)`"
+    r"|`(?P<reference>[^`]+)`__?"
+    r"|\*\*(?P<strong>[^*\s](?:[^*]*[^*\s])?)\*\*"
+    r"|(?<![\w*])\*(?P<emphasis>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
+)
+_TARGET = re.compile(r"<([^<>]+)>$")
 
 
 @dataclass(frozen=True)
@@ -155,6 +183,103 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
             evaluate_translation(hypotheses, examples.references, run.recipe.languages.target),
             _moses_bleu(run, outputs, examples), markup, heard, noise, noun,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NoiseScore:
+    """The scores on sources with one kind of noise."""
+
+    noise: str
+    changed: float
+    """The share of the sources that the noise changes."""
+    bleu: float
+    chrf: float
+
+
+def robustness(
+    translate: Callable[[Sequence[str]], Sequence[str]],
+    sources: Sequence[str],
+    references: References,
+    language: str,
+) -> list[NoiseScore]:
+    """Translate the sources with each kind of noise that changes any of them, and score the
+    translations. The noise is the same in every call. ``language``: that of the references."""
+    scores = []
+    for name, settings in _NOISES.items():
+        noisy = [
+            with_noise(source, settings, torch_seed(0, place))
+            for place, source in enumerate(sources)
+        ]
+        changed = sum(map(str.__ne__, noisy, sources)) / max(1, len(sources))
+        if changed:
+            measured = evaluate_translation(
+                translate(noisy), references, language, metrics=("BLEU", "chrF")
+            )
+            scores.append(NoiseScore(name, changed, measured["BLEU"], measured["chrF"]))
+    return scores
+
+
+def noise_table(scores: Sequence[NoiseScore], bleu: float, chrf: float) -> str:
+    """Return a table of the scores with each noise, and of the difference from ``bleu`` and
+    ``chrf``, the scores without noise."""
+    header = ("noise in the source", "sources", "BLEU", "change", "chrF", "change")
+    rows = [
+        (
+            score.noise, f"{score.changed:.0%}", f"{score.bleu:.2f}", f"{score.bleu - bleu:+.2f}",
+            f"{score.chrf:.2f}", f"{score.chrf - chrf:+.2f}",
+        )
+        for score in scores
+    ]  # fmt: skip
+    return plain_table(header, [("none", "", f"{bleu:.2f}", "", f"{chrf:.2f}", ""), *rows])
+
+
+@dataclass(frozen=True)
+class Markup:
+    """Counts of lines that keep their markup."""
+
+    lines: int
+    """The number of lines whose source has markup."""
+    intact: int
+    """The number of these whose translation has the same markup."""
+    references: int
+    """The number of these whose reference has the same markup, as a human translator kept it."""
+
+    def __str__(self) -> str:
+        return (
+            f"inline markup intact in {self.intact:,} of the "
+            f"{plural(self.lines, 'line that has', 'lines that have')} any "
+            f"(in the references: {self.references:,})"
+        )
+
+
+def marks(text: str) -> Counter[tuple[str, str]]:
+    """Count the inline marks of a line, by kind and by the content that must be kept."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for match in _MARK.finditer(text):
+        kind = match.lastgroup or ""
+        if kind in ("strong", "emphasis"):
+            counts[kind, ""] += 1
+        elif kind == "literal":
+            counts[kind, match["literal"]] += 1
+        else:
+            content = match[kind]
+            target = _TARGET.search(content)
+            counts[match["role"] or kind, target[1] if target else content] += 1
+    return counts
+
+
+def count_intact(
+    sources: Sequence[str], translations: Sequence[str], references: Sequence[str]
+) -> Markup:
+    """Count the lines of a test set that keep their markup. The three sequences are parallel."""
+    lines = intact = right = 0
+    for source, translation, reference in zip(sources, translations, references, strict=True):
+        wanted = marks(source)
+        if wanted:
+            lines += 1
+            intact += marks(translation) == wanted
+            right += marks(reference) == wanted
+    return Markup(lines, intact, right)
 
 
 def _moses_bleu(run: Run, outputs: Sequence[Translation], examples: EvaluationSet) -> Score | None:

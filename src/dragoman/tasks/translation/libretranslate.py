@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 from starlette.responses import Response
 
 from dragoman.documents.placing import Translated, place_codes
-from dragoman.formats.html.text import HtmlDocument
+from dragoman.formats.html.document import HtmlDocument
 from dragoman.formats.units.document import Target
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis

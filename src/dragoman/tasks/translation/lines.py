@@ -18,7 +18,7 @@ from dragoman.base.errors import RunError
 from dragoman.base.reading import readable
 from dragoman.base.wording import shorten
 from dragoman.engine.engine import Engine
-from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.form import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
 from dragoman.sources.frames.cutting import RecordingCutter

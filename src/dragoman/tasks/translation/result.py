@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from dragoman.forms.passage import Passage
+from dragoman.forms.form import Passage
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.search.hypothesis import Hypothesis

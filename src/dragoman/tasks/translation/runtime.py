@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.measure import BLEU, WER
-from dragoman.engine.search_settings import parse_search
+from dragoman.engine.settings import TranslatorSettings, parse_search
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
@@ -24,7 +24,6 @@ from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 from dragoman.tasks.translation.spec import TRANSLATION
 
 if TYPE_CHECKING:
-    from dragoman.engine.settings import TranslatorSettings
     from dragoman.pictures.records import AttentionRecord
     from dragoman.tasks.translation.evaluation import TranslationEvaluation
     from dragoman.tasks.translation.translator import Translator

@@ -21,9 +21,9 @@ from pydantic import Field, ValidationError
 from dragoman.base.errors import RunError
 from dragoman.base.wording import plural
 from dragoman.engine.engine import Engine
+from dragoman.forms.form import Passage, Piece
 from dragoman.forms.languages import shortest_code
 from dragoman.forms.lexicon import Lexicon
-from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request

@@ -27,16 +27,14 @@ from dragoman.base.wording import plural
 from dragoman.engine.ctc_ranking import CtcRanking
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, as_texts, parts
-from dragoman.engine.search_settings import with_beams
-from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.forms.passage import Passage
+from dragoman.engine.settings import EngineSettings, TranslatorSettings, with_beams
+from dragoman.forms.form import Passage
 from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.translation.given_pairs import score_pairs
 from dragoman.tasks.translation.lines import plan_of
-from dragoman.tasks.translation.ranking import candidates_of, expected_chrf
 from dragoman.tasks.translation.result import Translation
+from dragoman.tasks.translation.scoring import candidates_of, expected_chrf, score_pairs
 
 if TYPE_CHECKING:
     from dragoman.formats.units.document import Document

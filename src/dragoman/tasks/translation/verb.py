@@ -339,8 +339,7 @@ def _report_doubts(check: PlainCheck) -> Iterator[PlainCheck]:
 
 def _open(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
     """Open the translator of the arguments, and the function that reranks its candidates."""
-    from dragoman.engine.search_settings import search_of, with_beams
-    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.engine.settings import TranslatorSettings, search_of, with_beams
     from dragoman.tasks import catalogue
     from dragoman.tasks.translation.translator import Translator
 

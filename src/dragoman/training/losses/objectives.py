@@ -4,25 +4,44 @@ An objective is called with the model and a micro-batch. It returns the sum of t
 number of tokens. The trainer adds up both over an update and divides once, so that the result does
 not depend on how the update was cut into micro-batches, nor on how many processes shared them.
 Dropout depends on the examples (``nn/dropout.py``) for the same reason.
+
+In ``Taught`` and ``Consistent``, a translator also learns distributions over the vocabulary: those
+of its teachers, or its own under other dropout. Both replace a share λ of the target distribution
+of each token, which is (1 - λ) · (the right token, smoothed) + λ · soft. The gradient does not flow
+into the soft part.
+
+Shapes: B examples, P packed rows, D width, V vocabulary, K likely tokens, T target rows (the begin
+symbol first), S source tokens (the end symbol last).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dragoman.data.batches import Batch, MaskedBatch
 from dragoman.data.labelled import LabelledBatch
-from dragoman.models.interface import Network, Scores, Writing
+from dragoman.data.word_links import Booleans, WordLinks, words_of
+from dragoman.models.interface import Model, Network, Scores, Writing
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.probes import Guide
 from dragoman.training.losses.loss import (
     CrossEntropy,
     KernelCrossEntropy,
     PiecewiseCrossEntropy,
+    SoftTargets,
     smoothed_cross_entropy,
 )
+
+_OTHER_MASKS = 0x5BD1E995
+"""Added to the keys of rows, so that the second pass has other dropout masks."""
+_MIN_WEIGHT = 1e-9
+"""Attention weights below this value are replaced by it, so that their logarithm stays finite."""
 
 
 class Sums(NamedTuple):
@@ -114,3 +133,158 @@ class LabelObjective:
             logits, batch.labels, self._smoothing, batch.others, batch.shares
         )
         return Sums(loss, nll, len(batch))
+
+
+class Likely(NamedTuple):
+    """The likeliest tokens of each row, as teachers predict it."""
+
+    probabilities: Tensor
+    """The probabilities of these tokens, (P, K)."""
+    tokens: Tensor
+    """Their numbers, (P, K) int64, with the likeliest token first."""
+
+
+LIKELY = 16
+"""The number of likely tokens of a row that a student learns, K."""
+_ROWS = 256
+"""The logits of this many rows are in memory at once."""
+
+
+@torch.no_grad()
+def predict(teachers: Model, batch: Batch) -> Likely:
+    """Predict each token of the target. ``teachers``: one model, or an ensemble, in evaluation
+    mode."""
+    hidden = teachers.decode(batch.target_in, teachers.encode(batch.source))
+    parts = []
+    for rows in hidden.split(_ROWS):
+        logits = teachers.project(rows).float()
+        parts.append(torch.softmax(logits, dim=-1).topk(min(LIKELY, logits.shape[-1])))
+    return Likely(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+
+class Taught:
+    """Predict each token of the target as teachers do (word-level knowledge distillation; Kim and
+    Rush, 2016): the likeliest tokens, and all others together."""
+
+    def __init__(
+        self, model: Writing, predict: Callable[[Batch], Likely], smoothing: float, weight: float
+    ) -> None:
+        """``predict``: what the teachers predict of a batch. ``weight``: λ."""
+        self._loss = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+        self._predict, self._weight = predict, weight
+
+    def __call__(self, model: Writing, batch: Batch) -> Sums:
+        wanted = self._predict(batch)
+
+        def of_rows(first: int, last: int) -> tuple[Tensor, Tensor]:
+            return wanted.probabilities[first:last], wanted.tokens[first:last]
+
+        hidden = model.decode(batch.target_in, model.encode(batch.source))  # (P, D)
+        loss, nll = self._loss(hidden, batch.target_out, SoftTargets(self._weight, of_rows))
+        return Sums(loss, nll, batch.target_tokens)
+
+
+class Consistent:
+    """Predict each token twice, with different dropout masks, and learn that both distributions
+    agree (R-Drop; Liang et al., 2021).
+
+    The paper adds α times the mean of both Kullback-Leibler divergences, here with each
+    distribution in turn held fixed; λ = α / (1 + α).
+    """
+
+    def __init__(self, model: Writing, smoothing: float, weight: float) -> None:
+        """``weight``: λ, the weight of the other prediction."""
+        self._loss = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+        self._weight = weight
+
+    def __call__(self, model: Writing, batch: Batch) -> Sums:
+        twice = replace(batch, source=_twice(batch.source), target_in=_twice(batch.target_in))
+        hidden = model.decode(twice.target_in, model.encode(twice.source))  # (2P, D)
+        own = batch.target_tokens
+        others = torch.cat([hidden[own:], hidden[:own]]).detach()
+
+        def of_rows(first: int, last: int) -> tuple[Tensor, None]:
+            with torch.no_grad():
+                return torch.softmax(model.project(others[first:last]).float(), dim=-1), None
+
+        targets = torch.cat([batch.target_out, batch.target_out])
+        loss, nll = self._loss(hidden, targets, SoftTargets(self._weight, of_rows))
+        return Sums(loss / 2, nll / 2, own)
+
+
+def _twice(sequences: Sequences) -> Sequences:
+    """Return all sequences of a batch twice; the second time, dropout has other masks."""
+    layout, values = sequences.layout, sequences.values
+    keys = layout.first_row_keys
+    if keys is not None:
+        keys = torch.cat([keys, keys + _OTHER_MASKS])  # may wrap around
+    both = Layout([*layout.lengths, *layout.lengths], layout.device, keys)
+    return Sequences(torch.cat([values, values]), both)
+
+
+@dataclass(eq=False)
+class GuidedAlignment:
+    """One head of the decoder learns to align while the model learns to translate: the sum of the
+    loss of an objective and of the weighted alignment loss of one attention head.
+
+    Garg et al. (2019, "Jointly Learning to Align and Translate with Transformer Models") add to the
+    loss
+
+        - λ · Σ_t Σ_s A_ts log a_ts
+
+    where a_t are the weights with which one head attends to the source, and A_t is 1 / n on the n
+    source tokens that target token t is linked to. Tokens without a link add nothing to the loss.
+
+    Garg et al. let the head see the whole target, by a second pass of the decoder without its mask.
+    Here there is no second pass: the head is taken from the ordinary pass, at the step that has
+    already *read* token t and therefore knows it (Chen et al. 2020, "Accurate Word Alignment
+    Induction from Neural Machine Translation"). Nothing is computed twice, every kind of model can
+    learn in this way, and the alignment is available while a translation is being written.
+    docs/decisions/insight.md says more.
+    """
+
+    objective: Objective
+    links: WordLinks
+    """The word links of all examples of the store."""
+    starts: tuple[Booleans, Booleans]
+    """Two arrays of flags for tokens, one of the source and one of the target: true if the token
+    begins a word."""
+    _: KW_ONLY
+    attention: str
+    """The name of the model's attention whose ``head`` is trained."""
+    head: int
+    weight: float
+    """The weight of the alignment loss (λ)."""
+
+    def __call__(self, model: Any, batch: Batch) -> Sums:
+        with Guide(self.attention, self.head) as guide:
+            sums = self.objective(model, batch)
+        assert guide.weights is not None, f"no attention is called {self.attention}"
+        known = guide.weights.float().clamp(min=_MIN_WEIGHT).log()
+        loss = -(known * self.labels(batch).to(known.device)).sum(dtype=torch.float64)
+        return Sums(sums.loss + self.weight * loss, sums.nll, sums.tokens)
+
+    def labels(self, batch: Batch) -> Tensor:
+        """Return (B, T, S): for each target position, the attention weights that the head should
+        have over the source positions. Each row sums to 1, or to 0 if its word has no link."""
+        source, target = batch.source, batch.target_in
+        grid = np.zeros((len(batch), target.layout.longest, source.layout.longest), np.float32)
+        parts = zip(
+            batch.ids,
+            source.values.cpu().split(list(source.layout.lengths)),
+            target.values.cpu().split(list(target.layout.lengths)),
+            strict=True,
+        )
+        for row, (example, read, written) in enumerate(parts):
+            of_source = words_of(read[:-1].numpy(), self.starts[0])
+            of_target = words_of(written[1:].numpy(), self.starts[1])
+            sources, targets = self.links[example]
+            if not len(sources) or not len(of_source) or not len(of_target):
+                continue
+            words = np.zeros((of_target[-1] + 1, of_source[-1] + 1), np.float32)
+            inside = (sources < words.shape[1]) & (targets < words.shape[0])
+            words[targets[inside], sources[inside]] = 1
+            tokens = words[of_target][:, of_source]  # (T - 1, S - 1)
+            tokens /= np.maximum(tokens.sum(axis=1, keepdims=True), 1)
+            grid[row, 1 : len(written), : len(read) - 1] = tokens
+        return torch.from_numpy(grid)

@@ -20,6 +20,7 @@ plain model. How often each warning is right: docs/experiments.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -29,11 +30,10 @@ import numpy as np
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
-from dragoman.forms.lexicon import Lexicon, Span
+from dragoman.forms.lexicon import Lexicon, Span, words_in
 from dragoman.runs.run import Run
 from dragoman.tasks.translation.proofreading.omissions import omissions, suspects_of
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, warnings_of_lost
-from dragoman.tasks.translation.proofreading.repetition import repetitions
 from dragoman.tasks.translation.proofreading.source import (
     ReadSource,
     another_language,
@@ -43,6 +43,15 @@ from dragoman.tasks.translation.proofreading.source import (
 _MAX_TOO_SHORT = 2
 """A source of at most this many words is checked only for an empty translation: the words that
 remain would say too little."""
+
+_LONG = 4
+"""A word of at least this many letters may not occur twice in a row."""
+_LONG_SYLLABLES = 2
+"""The value of ``_LONG`` for scripts in which a character is a syllable or a word."""
+_LONGEST = 30
+"""The most words of a repeated unit: searching for longer ones takes quadratic time."""
+_SYLLABIC = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_UNSPACED = re.compile(r"(\w{2,40}?)\1{2,}|(\w{4,40}?)\2")
 
 
 class ToProofread(NamedTuple):
@@ -167,3 +176,62 @@ class Proofreader:
 def _coverage(source: str, share: float) -> ProofWarning:
     whole = ProofWarning.at("coverage", "source", source, (0, len(source)))
     return replace(whole, covered=share)
+
+
+def repetitions(text: str, *, spaced: bool = True) -> list[Span]:
+    """Find words, or groups of words, that are repeated with only space between them.
+
+    A decoder that gets stuck writes such words. Natural language repeats words too ("die die Straße
+    überqueren", "had had"), so short words count only from the third time on (counts in human
+    translations: docs/experiments.md). The capital letter of the first word is ignored.
+    ``spaced``: the language writes spaces between words.
+    """
+    if not spaced:
+        return [match.span() for match in _UNSPACED.finditer(text)]
+    repeats = []
+    for places in _stretches(text):
+        words = [text[slice(*place)] for place in places]
+        if places and places[0][0] == 0 and words[0].lower() in words[1:]:
+            words[0] = words[0].lower()
+        at = 0
+        while at < len(words):
+            size, times = _longest_repeat(words, at)
+            if times > 1:
+                last = at + size * times
+                if times > 2 or _is_long(words[at : at + size]):
+                    repeats.append((places[at][0], places[last - 1][1]))
+                at = last
+            else:
+                at += 1
+    return repeats
+
+
+def _stretches(text: str) -> list[list[Span]]:
+    """Group the words of a text: words with only space between them are in one group."""
+    stretches: list[list[Span]] = []
+    for place in words_in(text):
+        if stretches and not text[stretches[-1][-1][1] : place[0]].strip():
+            stretches[-1].append(place)
+        else:
+            stretches.append([place])
+    return stretches
+
+
+def _longest_repeat(words: list[str], at: int) -> tuple[int, int]:
+    """Return the number of words, and of repetitions, of the unit that is repeated from the word
+    ``at`` on."""
+    best = (1, 1)
+    for size in range(1, min(_LONGEST, (len(words) - at) // 2) + 1):
+        unit, times = words[at : at + size], 1
+        while words[at + times * size : at + (times + 1) * size] == unit:
+            times += 1
+        if times > 1 and size * times > best[0] * best[1]:
+            best = (size, times)
+    return best
+
+
+def _is_long(words: list[str]) -> bool:
+    letters = "".join(words)
+    if len(words) > 1:
+        return True
+    return len(letters) >= (_LONG_SYLLABLES if _SYLLABIC.search(letters) else _LONG)

@@ -1,16 +1,19 @@
-"""Which source token each target token comes from: the HMM of Vogel, Ney and Tillmann (1996).
+"""Word alignment from pairs of sentences alone, learned by expectation maximisation.
+
+IBM model 1 (Brown et al. 1993, section 4.4) is the dictionary p(t | s), how often source token s is
+translated by target token t; where in its sentence a token stands plays no part.
+
+The HMM of Vogel, Ney and Tillmann (1996) says which source token each target token comes from:
 
     P(t_1 … t_J, a_1 … a_J | s) = Π_j p(a_j | a_{j-1}, I) · p(t_j | s_{a_j})
 
-The lexicon p(t | s) begins as IBM model 1 has it (``dictionary.py``). How far the alignment jumps
-from one target token to the next, p(a_j | a_{j-1}, I), depends on the width of the jump alone,
-mixed with a little of every place. A target token may come from nothing; the place before it is
-then remembered (Och and Ney 2003). Learned by expectation maximisation from pairs of sentences
-alone, in both directions together.
+Its lexicon p(t | s) begins as model 1 has it. How far the alignment jumps from one target token to
+the next, p(a_j | a_{j-1}, I), depends on the width of the jump alone, mixed with a little of every
+place. A target token may come from nothing; the place before it is then remembered (Och and Ney
+2003). Both directions are learned together. Sentences of equal lengths are worked on together.
 
-Sentences of equal lengths are worked on together.
-
-Shapes: B pairs of one shape, I source tokens, J target tokens, N cells of the lexicon.
+Shapes: S source vocabulary, T target vocabulary, N cells of the lexicon: (s, t) that occur together
+in any pair; B pairs of one shape, I source tokens, J target tokens.
 """
 
 from __future__ import annotations
@@ -23,13 +26,76 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save_file
 
-from dragoman.alignment.dictionary import Floats, Integers, learn_dictionary
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
 from dragoman.base.tensor_file import open_tensors
 from dragoman.metrics.alignment import Links
 
 _NEIGHBOURS = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]
+Integers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """p(t | s) for every s and t that occur together."""
+
+    cells: npt.NDArray[np.int64]
+    """(N,) s x T + t, sorted."""
+    probability: Floats
+    """(N,) p(t | s) of each cell."""
+    expected: Floats
+    """(N,) how many links between s and t are expected in the pairs it was learned from."""
+    counts: npt.NDArray[np.int64]
+    """(T,) how often each target token occurs."""
+
+
+def learn_dictionary(
+    pairs: Iterable[tuple[Integers, Integers]],
+    source_vocabulary: int,
+    target_vocabulary: int,
+    *,
+    rounds: int,
+    most: int,
+) -> Dictionary:
+    """From tokenised sentence pairs, without special symbols.
+
+    ``rounds`` of expectation maximisation; ``most``: pairs of a source and a target token to learn
+    from, sentence pairs beyond are left out.
+    """
+    keys, places, counts = _links(pairs, target_vocabulary, most)
+    cells, which = np.unique(keys, return_inverse=True)  # the (s, t) that occur together
+    source_of = cells // target_vocabulary
+    probability: Floats = np.ones(len(cells))
+    expected: Floats = np.zeros(len(cells))
+    for _ in range(rounds):
+        # E: each target token is shared out among the source tokens of its sentence; M: p(t | s).
+        share = probability[which]
+        share /= np.bincount(places, share)[places]
+        expected = np.bincount(which, share, len(cells)).astype(np.float64)
+        probability = expected / np.bincount(source_of, expected, source_vocabulary)[source_of]
+    return Dictionary(cells, probability, expected, counts)
+
+
+def _links(
+    pairs: Iterable[tuple[Integers, Integers]], target_vocabulary: int, most: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Every (source, target) token pair of every sentence pair, as s x T + t; the target position
+    that each belongs to; how often each target token occurs."""
+    keys, places = [], []
+    counts = np.zeros(target_vocabulary, np.int64)
+    position = total = 0
+    for source, target in pairs:
+        if total + len(source) * len(target) > most:
+            break
+        total += len(source) * len(target)
+        grid = source.astype(np.int64)[:, None] * target_vocabulary + target.astype(np.int64)
+        keys.append(grid.ravel())
+        places.append(np.tile(np.arange(position, position + len(target)), len(source)))
+        position += len(target)
+        counts += np.bincount(target, minlength=target_vocabulary)
+    empty = [np.zeros(0, np.int64)]
+    return np.concatenate(keys or empty), np.concatenate(places or empty), counts
 
 
 def grow_diag_final_and(forward: Links, backward: Links) -> Links:

@@ -1,22 +1,24 @@
-"""XML cut into tags and text, each with its place.
+"""XML cut into tags and text, each with its place, and the units of mixed content (text and tags).
 
 Expat gives the place of each token (``CurrentByteIndex``), so unchanged parts of a document are
 never rewritten. Other encodings are read as UTF-8 and written back. Declared entities are refused:
-bombs consist of them, and no document of an office program has one.
+bombs consist of them, and no document of an office program has one. XLIFF, TMX and OpenDocument
+have mixed content.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from sys import intern
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 from xml.parsers import expat
 
-from dragoman.formats.units.document import BadDocument, line_of
+from dragoman.formats.units.document import BadDocument, Code, Target, Unit, line_of
 from dragoman.formats.units.encoding import Encoded, decode
+from dragoman.formats.units.inline import Joined, add_spaces, codes_in
 
 _DECLARED = re.compile(r"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w\-.:]{1,40})")
 MOST_NESTED = 500
@@ -27,6 +29,11 @@ MOST_TOKENS = 2_000_000
 """The most tags and texts of one document. Each takes some 150 bytes of memory."""
 _TOO_MANY = f"more than {MOST_TOKENS:,} tags and texts. Split the document into parts"
 _NONE: dict[str, str] = {}
+
+_SPACES = re.compile(r"[ \t\r\n]+")
+Role = Literal["pair", "mark", "kept", "begins", "ends"]
+"""The role of an element in running text. pair: around text; mark: a pair that may be repeated;
+kept: kept as a whole; begins, ends: the two ends of a span without an element around it."""
 
 
 @dataclass(slots=True)
@@ -229,3 +236,119 @@ def splice_xml(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
 def put(begin: int, end: int, text: str) -> Replacement:
     """Replace a span by a text."""
     return Replacement(begin, end, lambda _: text)
+
+
+@dataclass(frozen=True, slots=True)
+class MixedUnit:
+    """A unit of mixed content, and its place."""
+
+    unit: Unit
+    begin: int
+    end: int
+    spans: tuple[tuple[int, int] | None, ...]
+    """The places of its codes; None for codes inside a text."""
+
+    def write(self, target: Target, span: Rendered) -> str:
+        """A translation as it is written to the file."""
+        out = ""
+        for piece in add_spaces(self.unit, target):
+            place = None if isinstance(piece, str) else self.spans[piece]
+            if isinstance(piece, str):
+                out += escape(piece)
+            else:
+                out += self.unit.tags[piece].written if place is None else span(*place)
+        return out
+
+
+def mixed_unit(
+    xml: Xml,
+    numbers: range,
+    role_of: Callable[[XmlToken], Role],
+    ids: Collection[str] = (),
+    *,
+    placeholders: bool = False,
+    collapse: bool = False,
+) -> MixedUnit:
+    """Make the unit of some tokens. ``ids``: the names of attributes that pair elements of the
+    roles begins and ends. ``placeholders``: placeholders of messages are codes too. ``collapse``:
+    several spaces count as one."""
+    tokens = xml.tokens
+    text, codes, spans = Joined(), list[Code](), list[tuple[int, int] | None]()
+    open_pairs: list[int] = []
+    open_ids: dict[str, int] = {}
+    ordered = False  # tags without their other end must stay in their places
+
+    def add(begin: int, end: int, **more: bool | int | None) -> int:
+        codes.append(Code(text.length, **more))  # type: ignore[arg-type]
+        spans.append((begin, end))
+        return len(codes) - 1
+
+    def pair(first: int, second: int) -> None:
+        codes[first] = replace(codes[first], partner=second)
+        codes[second] = replace(codes[second], partner=first)
+
+    at = numbers.start
+    while at < numbers.stop:
+        token = tokens[at]
+        if token.kind == "text":
+            first = at
+            while at + 1 < numbers.stop and tokens[at + 1].kind == "text":
+                at += 1
+            plain = "".join(part.text for part in tokens[first : at + 1])
+            if collapse:
+                plain = _SPACES.sub(" ", plain)
+                plain = plain.removeprefix(" ") if text.last == " " else plain
+            if placeholders and ("%" in plain or "{" in plain or "<" in plain or "&" in plain):
+                _with_placeholders(plain, text, codes)
+                spans += [None] * (len(codes) - len(spans))
+            else:
+                text.add(plain)
+        elif token.kind == "start":
+            role = role_of(token)
+            stop = tokens[token.partner]
+            if role in ("pair", "mark") and not xml.is_empty(at):
+                repeats = role == "mark"
+                open_pairs.append(add(token.begin, token.end, opens=True, repeats=repeats))
+                at += 1
+                continue
+            key = next((token.attributes[i] for i in ids if i in token.attributes), "")
+            number = add(token.begin, stop.end, opens=role == "begins", closes=role == "ends")
+            if role == "begins":
+                open_ids[key] = number
+            elif role == "ends" and key in open_ids:
+                pair(open_ids.pop(key), number)
+            at = token.partner
+        elif token.kind == "end" and open_pairs:
+            first = open_pairs.pop()
+            pair(first, add(token.begin, token.end, closes=True, repeats=codes[first].repeats))
+        elif token.kind == "end":  # the element begins before the unit
+            add(token.begin, token.end, closes=True)
+            ordered = True
+        elif token.kind == "other":
+            add(token.begin, token.end)
+        at += 1
+    begin = tokens[numbers.start].begin if numbers else 0
+    end = tokens[numbers.stop - 1].end if numbers else 0
+    ordered = ordered or bool(open_pairs)
+    return MixedUnit(Unit("".join(text.pieces), tuple(codes), ordered), begin, end, tuple(spans))
+
+
+def _with_placeholders(plain: str, text: Joined, codes: list[Code]) -> None:
+    end = 0
+    for code in codes_in(plain):
+        text.add(plain[end : code.begin])
+        before, behind = plain[code.begin - 1 : code.begin], plain[code.end : code.end + 1]
+        codes.append(
+            Code(
+                text.length,
+                escape(plain[code.begin : code.end]),
+                apart_before=code.shows and not before.isalnum(),
+                apart_behind=code.shows and not behind.isalnum(),
+            )
+        )
+        end = code.end
+    rest = plain[end:]
+    follows = codes and codes[-1].place == text.length and codes[-1].apart_before
+    if follows and text.last in ("", " ") and rest.startswith(" "):
+        rest = rest[1:]
+    text.add(rest)

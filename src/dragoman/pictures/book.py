@@ -45,9 +45,9 @@ def book_html(
         '<button type="button" value="ko" lang="ko">한국어</button></p>\n'
         f"{_both(TITLE, 'h1')}\n{_both(_LEAD, 'p', 'lead')}\n{notices}\n"
         f'<nav><ol class="contents">\n{contents}\n</ol></nav>\n</header>\n'
-        f"{body}\n{_missing(missing)}</main>\n<script>{part('pages/book.js')}</script>\n"
+        f"{body}\n{_missing(missing)}</main>\n<script>{part('book.js')}</script>\n"
     )
-    return page_html(TITLE.english, whole, styles=part("pages/book.css"))
+    return page_html(TITLE.english, whole, styles=part("book.css"))
 
 
 def _section(figure: Figure, png: bool) -> str:

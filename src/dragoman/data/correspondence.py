@@ -1,7 +1,7 @@
 """This module judges from a sample whether line n of one side translates line n of the other.
 
 The sample is cut into parts. The pairs of each part are scored with a dictionary that is learned
-from the other parts (``alignment/dictionary.py``), so that no pair is evidence for itself. True
+from the other parts (``alignment.py``), so that no pair is evidence for itself. True
 pairs are compared with strangers: sources with targets from elsewhere in the sample.
 
 - *unrelated*: half of the strangers score less than their own median, and hardly any true pair
@@ -23,8 +23,8 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.alignment.dictionary import Dictionary, learn_dictionary
-from dragoman.data.checks.block_sampler import Block, spread
+from dragoman.alignment import Dictionary, learn_dictionary
+from dragoman.data.block_sampler import Block, spread
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import SPACELESS
 

@@ -1,1 +1,0 @@
-"""Checks of a corpus: sides that do not correspond, wrong languages, wrong encodings."""
