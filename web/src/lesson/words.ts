@@ -52,7 +52,7 @@ export const words = wordsWith({
     "“{a}”, “{b}” 두 단어의 자리를 바꿉니다. 위치가 없어도 번역이 달라지나요?"],
   positions_answer: [(isSame: boolean, isSameWith: boolean, difference: string) =>
       (isSame ? "No: the encoder then reads a bag of words" : "Yes") +
-      `; the vectors of its words differ by ${difference} of their length. With positions, the translation ${isSameWith ? "does not change either" : "changes"}.`,
+      `; their vectors differ by ${difference} of their length. With positions, the translation ${isSameWith ? "does not change either" : "changes"}.`,
     (isSame, isSameWith, difference) =>
       `${isSame ? "아니요. 그때 인코더는 순서 없는 단어 모음을 읽습니다." : "네."} 단어 벡터의 차이는 그 길이의 ${difference}입니다. 위치가 있으면 번역이 ${isSameWith ? "역시 그대로입니다." : "달라집니다."}`],
   position_kind: ["this run: {kind}", "이 모델: {kind}"],
@@ -105,7 +105,7 @@ export const words = wordsWith({
   layer_off: ["all of layer {layer}", "{layer}층 전체"],
   all_off: ["all of the encoder", "인코더 전체"],
   probability_of: ["Probability of “{word}”: {before} → {after}", "“{word}” 확률: {before} → {after}"],
-  norms_ask: ["Each sub-layer adds to what enters it. Which one adds most, compared with what enters?", "하위 층은 저마다 들어온 것에 무언가를 더합니다. 들어온 것에 비해 가장 많이 더하는 하위 층은 어느 것인가요?"],
+  norms_ask: ["Each sub-layer adds to what enters it. Which adds most, in proportion?", "하위 층은 저마다 들어온 것에 무언가를 더합니다. 들어온 것에 비해 가장 많이 더하는 하위 층은 어느 것인가요?"],
   norms_answer: [(name: string, share: string, after: string, norm: string) =>
       `${name}: what it adds is ${share} times the size of what enters. ` +
       (norm === "post" ? `The norm then makes it ${after}.` : norm === "pre" ? `Its norm stands before it; the sum has size ${after}.` : `This run has no norm; the sum has size ${after}.`),
@@ -121,11 +121,11 @@ export const words = wordsWith({
     after: ["result", "결과"],
   },
   sorted: ["largest first", "큰 것부터"],
-  mask_ask: ["A mask hides the words that are not yet written. Without it, how much attention would they get?", "마스크는 아직 쓰지 않은 단어를 가립니다. 마스크가 없다면 어텐션이 얼마나 향하나요?"],
+  mask_ask: ["A mask hides words that are not yet written. Without it, how much attention would they get?", "마스크는 아직 쓰지 않은 단어를 가립니다. 마스크가 없다면 어텐션이 얼마나 향하나요?"],
   mask_answer: [(future: string, isEmpty: boolean) =>
       isEmpty
         ? "None here: this translation has a single token."
-        : `${future}, the mean of all heads of the first layer. Training guesses all words at once, so each answer would be in sight; the mask sets its score to −∞.`,
+        : `${future}, over all heads of the first layer. Training guesses all words at once; the mask hides the answers: their scores become −∞.`,
     (future, isEmpty) =>
       isEmpty ? "여기서는 없습니다. 번역문이 토큰 하나뿐입니다." : `첫 층의 헤드 평균으로 ${future}입니다. 학습할 때는 모든 단어를 한꺼번에 맞히므로 답이 보이게 됩니다. 마스크는 그 점수를 −∞로 만듭니다.`],
   mask_numbers: ["masked scores: −∞", "가린 점수: −∞"],
