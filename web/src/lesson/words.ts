@@ -125,7 +125,7 @@ export const words = wordsWith({
   mask_answer: [(future: string, isEmpty: boolean) =>
       isEmpty
         ? "None here: this translation has a single token."
-        : `${future}, over all heads of the first layer. Training guesses all words at once; the mask hides the answers: their scores become −∞.`,
+        : `${future} on average, in the first layer. Training guesses all words at once; the mask hides the answers: their scores become −∞.`,
     (future, isEmpty) =>
       isEmpty ? "여기서는 없습니다. 번역문이 토큰 하나뿐입니다." : `첫 층의 헤드 평균으로 ${future}입니다. 학습할 때는 모든 단어를 한꺼번에 맞히므로 답이 보이게 됩니다. 마스크는 그 점수를 −∞로 만듭니다.`],
   mask_numbers: ["masked scores: −∞", "가린 점수: −∞"],
