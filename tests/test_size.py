@@ -22,7 +22,7 @@ LARGEST = {
     "code lines in src": 68_587,
     "code lines beside src": 1_211,
     "code lines in benchmarks": 5_839,
-    "lines of the page in web/src": 17_276,
+    "lines of the page in web/src": 17_277,
     "lines of C++ in src": 7_283,
     "lines of data, style and scripts in src": 2_867,
 }

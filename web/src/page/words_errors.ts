@@ -108,6 +108,7 @@ const SENTENCES: Record<string, (values: Told) => string> = {
 /** Work that clients take in turn and that belongs to no task. */
 const KINDS: Told = {
   figures: "그림",
+  lessons: "수업",
   look: "들여다보기",
   uploads: "파일 업로드",
   files: "파일 열기",
