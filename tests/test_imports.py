@@ -503,7 +503,7 @@ print(json.dumps(ends))
     assert {line: end for line, end in ends.items() if end not in expected[line]} == {}
 
 
-HEAVY = ("pydantic", "torch", "matplotlib", "sentencepiece", "sacrebleu", "fastapi", "transformers")
+HEAVY = ("pydantic", "torch", "resvg_py", "sentencepiece", "sacrebleu", "fastapi", "transformers")
 
 
 @pytest.mark.parametrize(

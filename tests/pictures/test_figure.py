@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import functools
+import io
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import resvg_py
+from PIL import Image
 
+from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.pictures.bitmaps import grey_address
@@ -21,10 +26,10 @@ from dragoman.pictures.figure import (
     Figure,
     Words,
     csv_files,
-    drawing,
-    figure_png,
     figure_svg,
-    paint,
+    png_of_svg,
+    why_no_png,
+    write_figure,
 )
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
@@ -82,30 +87,25 @@ def test_svg_is_one_well_formed_picture() -> None:
 
 def test_a_matrix_s_masks_hold_its_numbers() -> None:
     """Each ink's mask, read back by another program, is the positive or the negative part."""
-    from matplotlib.image import imread
-
     values = np.array([[1.0, -0.5, 0.0], [0.25, np.nan, -1.0]])
     text = MatrixPicture("m", values).svg()
     found = re.findall(r'href="data:image/png;base64,([^"]+)"', text)
-    positive, negative = (imread(_bytes(one), format="png") for one in found)
+    positive, negative = (read(base64.b64decode(one)) for one in found)
     np.testing.assert_allclose(positive, np.clip(np.nan_to_num(values), 0, 1), atol=1 / 254)
     np.testing.assert_allclose(negative, np.clip(-np.nan_to_num(values), 0, 1), atol=1 / 254)
     numbers = [text.text for text in ElementTree.fromstring(text).iter(f"{SVG}text")]
     assert {"1", "−0.5", "0", "0.25", "−1"} <= set(numbers)
 
 
-def _bytes(encoded: str) -> object:
-    import io
-
-    return io.BytesIO(base64.b64decode(encoded))
+def read(png: bytes) -> np.ndarray:
+    """(H, W) or (H, W, C), from 0 to 1, read by another program."""
+    return np.asarray(Image.open(io.BytesIO(png))) / 255
 
 
 def test_what_is_best_at_nothing_is_deepest_there() -> None:
     rates = MatrixPicture("AER", np.array([[0.0, 0.25, 1.0]]), reach=1.0, is_least_deep=True)
     (found,) = re.findall(r'href="data:image/png;base64,([^"]+)"', rates.svg())
-    from matplotlib.image import imread
-
-    np.testing.assert_allclose(imread(_bytes(found), format="png"), [[1, 0.75, 0]], atol=1 / 254)
+    np.testing.assert_allclose(read(base64.b64decode(found)), [[1, 0.75, 0]], atol=1 / 254)
     assert rates.legend == "deepest = 0"
 
 
@@ -117,48 +117,63 @@ def test_a_legend_names_the_inks_that_are_there() -> None:
 
 
 def test_png_is_read_by_others() -> None:
-    from matplotlib.image import imread
-
     grey = np.random.default_rng(1).random((7, 300))
-    np.testing.assert_allclose(
-        imread(_bytes(grey_address(grey).partition(",")[2]), format="png"), grey, atol=1 / 254
-    )
+    encoded = grey_address(grey).partition(",")[2]
+    np.testing.assert_allclose(read(base64.b64decode(encoded)), grey, atol=1 / 254)
 
 
-def test_png_has_every_text_where_the_svg_has_it(tmp_path: Path) -> None:
-    figure_png(example(), tmp_path / "f.png")
-    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
-    with drawing() as page:
-        paint(figure_svg(example(), alone=False), page)
-        (axes,) = page.axes
-        drawn = [(text.get_text(), *text.get_position()) for text in axes.texts]
-    written = [
-        (text.text, float(panel.get("x", 0)) + float(text.get("x", 0)))
-        for panel in ElementTree.fromstring(figure_svg(example())).findall(f"{SVG}svg")
+def test_png_has_every_text_where_the_svg_has_it() -> None:
+    """Without its texts, the picture is another one beside the beginning of each of them."""
+    whole = figure_svg(example())
+    without = re.sub("<text [^>]*>[^<]+</text>", "", whole)
+    differs = (read(png_of_svg(whole)) != read(png_of_svg(without))).any(axis=2)
+    places = [
+        (float(panel.get("x", 0)) + float(text.get("x", 0)),
+         float(panel.get("y", 0)) + float(text.get("y", 0)))
+        for panel in ElementTree.fromstring(whole).findall(f"{SVG}svg")
         for text in panel.iter(f"{SVG}text")
         if "translate" not in text.get("transform", "")
-    ]
-    assert len(written) > 60
-    for text, x in written:
-        assert any(one[0] == text and one[1] == pytest.approx(x) for one in drawn), text
+    ]  # fmt: skip
+    assert len(places) > 60
+    for x, y in places:
+        near = differs[int(1.3 * (y - 12)) : int(1.3 * (y + 4)), max(0, int(1.3 * (x - 12))) :]
+        assert near[:, : int(1.3 * 24)].any(), (x, y)
 
 
-def test_png_has_the_colours_of_the_svg(tmp_path: Path) -> None:
+def test_png_has_the_colours_of_the_svg() -> None:
     """The pixel in the middle of each cell of a matrix, and beside it."""
-    from matplotlib.colors import to_rgb
-    from matplotlib.image import imread
-
     values = np.array([[1.0, -0.5], [0.0, np.nan]])
     cells = MatrixPicture("m", values, cell=(20, 20))
-    figure_png(replace(example(), panels=[cells]), tmp_path / "f.png")
-    picture = imread(tmp_path / "f.png")[..., :3]
-    blue, orange, paper = (np.array(to_rgb(one)) for one in (*LIGHT.series[:2], LIGHT.paper))
+    picture = read(png_of_svg(figure_svg(replace(example(), panels=[cells]))))[..., :3]
+    blue, orange, paper = (
+        np.array(list(bytes.fromhex(one[1:]))) / 255 for one in (*LIGHT.series[:2], LIGHT.paper)
+    )
     ground = paper + 0.035 * (blue - paper)
     expected = [[blue, ground + 0.5 * (orange - ground)], [ground, ground]]
     for row, column in np.ndindex(2, 2):
-        x, y = (1.3 * (8 + edge + 20 * (at + 0.5)) for edge, at in
+        x, y = (1.3 * (8 + edge + 20 * (at + 0.25)) for edge, at in
                 ((cells.left, column), (cells.top, row)))  # fmt: skip
         np.testing.assert_allclose(picture[int(y), int(x)], expected[row][column], atol=0.02)
+
+
+def test_png_without_fonts_or_without_resvg(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text without a font is left out by resvg without a word; so there is no PNG, and a reason."""
+    drawn = functools.partial(resvg_py.svg_to_bytes, skip_system_fonts=True)
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", drawn)
+    for installed, reason in ((True, "needs a font"), (False, "needs resvg")):
+        monkeypatch.setattr(
+            "dragoman.pictures.figure.find_spec", lambda _, it=installed: it or None
+        )
+        why_no_png.cache_clear()
+        with pytest.raises(DragomanError, match=reason):
+            write_figure(tmp_path, example(), ".png")
+        assert not list(tmp_path.glob("*.png"))
+        assert tmp_path / "example.svg" in write_figure(tmp_path, example())
+    monkeypatch.undo()
+    why_no_png.cache_clear()
+    assert not why_no_png()
 
 
 def test_csv_files() -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import re
-from itertools import pairwise
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from dragoman.pictures.chart import chart_svg
-from dragoman.pictures.figure import drawing, paint
+from dragoman.pictures.figure import png_of_svg
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import IntervalRow, Intervals
 from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.theme import SVG_STYLE
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS = (
@@ -51,14 +54,15 @@ def test_one_row_alone_and_rows_without_any_value() -> None:
 @pytest.mark.parametrize("size", [0.09, 3.0, 0.0009, 4e5])
 def test_the_numbers_of_an_axis_do_not_touch(size: float) -> None:
     rows = [IntervalRow("least", -0.7 * size, 0.2 * size), IntervalRow("most", 0.8 * size)]
-    with drawing() as page:
-        paint(Intervals("Difference", "nats", rows).svg(), page)
-        page.canvas.draw()
-        (axes,) = page.axes
-        labels = [text for text in axes.texts if text.get_ha() == "center"][:-1]
-        boxes = [label.get_window_extent() for label in labels]
-        gaps = [after.x0 - before.x1 for before, after in pairwise(boxes)]
-        assert len(labels) > 3 and min(gaps) > 3
+    picture = Intervals("Difference", "nats", rows).svg()
+    texts = list(ElementTree.fromstring(picture).iter(f"{SVG}text"))
+    labels = [one for one in texts if one.get("text-anchor") == "middle"][:-1]
+    assert len(labels) > 3 and len({one.get("y") for one in labels}) == 1
+    y = 1.3 * float(labels[0].get("y", 0))
+    styled = picture.replace(">", f"><style>{SVG_STYLE}</style>", 1)
+    drawn = np.asarray(Image.open(io.BytesIO(png_of_svg(styled))).convert("RGBA"))[..., 3]
+    inked = np.flatnonzero(drawn[int(y - 11) : int(y) + 1].any(axis=0))
+    assert np.count_nonzero(np.diff(inked) > 5) == len(labels) - 1
 
 
 def test_points_are_not_joined() -> None:

@@ -3,39 +3,26 @@
 The code of a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a part of the page of all
 figures. Panels are drawn by ``panels.py`` and ``matrix.py``.
 
-PNG is the figure's own SVG, drawn by matplotlib (``dragoman[plots]``). What panels draw is read,
-not all of SVG: rectangles, circles, paths, texts, and grids of ink behind masks, in the classes of
-``theme.py``. Letters that no installed font has are drawn as boxes; SVG leaves that choice to the
-reader.
+PNG is the figure's own SVG, drawn by resvg (``dragoman[plots]``) with the fonts of the machine.
+Letters that no installed font has are drawn as boxes; SVG leaves that choice to the reader.
 """
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import re
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-from xml.etree import ElementTree
+from typing import Any, Protocol
 
-import numpy as np
-
-from dragoman.base.atomic import replacing_file, write_text
-from dragoman.base.errors import needing
+from dragoman.base.atomic import write_bytes, write_text
+from dragoman.base.errors import DragomanError, install
 from dragoman.pictures.labels import escape
-from dragoman.pictures.theme import FONT_SIZE, LIGHT, classes, svg
-
-if TYPE_CHECKING:
-    import matplotlib.figure
-    from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
-
+from dragoman.pictures.theme import svg, text_svg
 
 _WIDEST = 1090.0
 _GAP = 22.0
@@ -135,199 +122,50 @@ def _size(element: str) -> tuple[float, float]:
     return float(match[1]), float(match[2])
 
 
-_PIXELS_PER_INCH = 100
-_DOTS_PER_INCH = 130
-_POINT = 72 / _PIXELS_PER_INCH
-"""The size of a pixel in points."""
-_FONTS = ("Noto Sans", "DejaVu Sans", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic")
-_CLASSES = classes(LIGHT) | {"line": {"fill": "none"}, "small": {"font-size": "11px"}}
-"""The style of each class, as in ``theme.SVG_STYLE``."""
-_PLAIN = {"fill": LIGHT.ink, "stroke": "none", "font-size": f"{FONT_SIZE}px"}
-
-
-def figure_png(figure: Figure, path: Path) -> None:
-    """Write a figure. Raises DragomanError where matplotlib is not installed."""
-    with drawing() as page:
-        paint(figure_svg(figure, alone=False), page)
-        page.savefig(path, dpi=_DOTS_PER_INCH, format="png")
+_PIXELS = 1.3
+"""The pixels of a PNG file for each unit of its SVG."""
 
 
 def write_figure(folder: Path, figure: Figure, ending: str = "") -> list[Path]:
     """Write the picture with this ``ending`` (.svg or .png), and its numbers as CSV. Without an
-    ending: SVG, and also PNG if matplotlib is installed. Return the files.
+    ending: SVG, and also PNG if this machine can draw it. Return the files.
 
-    Errors: ``FileError`` when the disk is full; ``DragomanError`` for PNG without matplotlib.
+    Errors: ``FileError`` when the disk is full; ``DragomanError`` for PNG that cannot be drawn.
     """
-    endings = [ending] if ending else [".svg", *([".png"] if find_spec("matplotlib") else [])]
+    endings = [ending] if ending else [".svg", *([] if why_no_png() else [".png"])]
     pictures = [folder / f"{figure.name}{kind}" for kind in endings]
     for path in pictures:
         if path.suffix == ".svg":
             write_text(path, figure_svg(figure))
         else:
-            with replacing_file(path) as temporary:
-                figure_png(figure, temporary)
+            write_bytes(path, png_of_svg(figure_svg(figure)))
     files = csv_files(figure)
     for name, content in files.items():
         write_text(folder / name, content)
     return [*pictures, *(folder / name for name in files)]
 
 
-@contextmanager
-def drawing() -> Iterator[matplotlib.figure.Figure]:
-    """A figure of our own: no global state, no window, nothing of the user's style."""
-    with needing("plots", "PNG needs matplotlib", then=". SVG and HTML need nothing."):
-        import matplotlib
-        from matplotlib import font_manager
-        from matplotlib.figure import Figure
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    # matplotlib's types name every key of its settings literally.
-    settings: dict[Any, Any] = {
-        **matplotlib.rcParamsDefault,
-        "backend": "agg",
-        "font.family": [name for name in _FONTS if name in installed],
-        "lines.scale_dashes": False,
-        "text.usetex": False,
-        "text.parse_math": False,
-    }
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        yield Figure(facecolor=LIGHT.paper)
+def png_of_svg(picture: str) -> bytes:
+    """Draw an SVG that stands alone as PNG, in light colours. Raises ``DragomanError`` if this
+    machine cannot (``why_no_png``)."""
+    if why := why_no_png():
+        raise DragomanError(f"{why}. SVG and HTML need nothing.")
+    from resvg_py import svg_to_bytes
+
+    return svg_to_bytes(svg_string=picture, zoom=_PIXELS)
 
 
-def paint(svg: str, page: matplotlib.figure.Figure) -> None:
-    """Draw an ``<svg>`` element on a page, which gets its size."""
-    root = ElementTree.fromstring(svg)
-    width, height = _numbers(root, "width", "height")
-    page.set_size_inches(width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH)
-    axes = page.add_axes((0, 0, 1, 1))
-    axes.axis("off")
-    axes.set_xlim(0, width)
-    axes.set_ylim(height, 0)
-    masks = {element.get("id"): element[0] for element in root.iter() if _kind(element) == "mask"}
-    for order, (element, x, y, style) in enumerate(_elements(root, 0, 0, _PLAIN)):
-        if _kind(element) == "text":
-            _write(axes, element, x, y, style, order)
-        elif mask := element.get("mask"):
-            _ink(axes, element, x, y, style, order, masks[mask[len("url(#") : -1]])
-        else:
-            shape = _shape(element, x, y)
-            shape.set(**_pen(style), zorder=order)
-            axes.add_patch(shape)
+@cache
+def why_no_png() -> str:
+    """Return why this machine cannot draw PNG files, and what to install; "" if it can."""
+    if find_spec("resvg_py") is None:
+        return f"PNG needs resvg: {install('plots')}"
+    from resvg_py import svg_to_bytes
 
-
-def _kind(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def _numbers(element: ElementTree.Element, *names: str) -> list[float]:
-    """Some attributes; 0 for one that is not there."""
-    return [float(element.get(name, 0)) for name in names]
-
-
-def _elements(
-    parent: ElementTree.Element, x: float, y: float, around: Mapping[str, str]
-) -> Iterator[tuple[ElementTree.Element, float, float, Mapping[str, str]]]:
-    """Yields what is drawn, in its order: the element, its origin, and its style."""
-    for element in parent:
-        style = dict(around)
-        for name in element.get("class", "").split():
-            style |= _CLASSES.get(name, {})
-        style |= element.attrib
-        style |= dict(part.split(":") for part in element.get("style", "").split(";") if part)
-        if _kind(element) in ("svg", "g"):
-            left, top = _numbers(element, "x", "y")
-            yield from _elements(element, x + left, y + top, style)
-        elif _kind(element) in ("rect", "circle", "path", "text"):
-            yield element, x, y, style
-
-
-def _pen(style: Mapping[str, str]) -> dict[str, Any]:
-    """The style of a shape as arguments of matplotlib."""
-    dashes = [float(length) * _POINT for length in style.get("stroke-dasharray", "").split()]
-    width = float(style.get("stroke-width", "1").removesuffix("px")) * _POINT
-    return {
-        "facecolor": (style["fill"], float(style.get("fill-opacity", 1))),
-        "edgecolor": (style["stroke"], float(style.get("stroke-opacity", 1))),
-        "linewidth": width if style["stroke"] != "none" else 0.0,
-        "linestyle": (0, dashes) if dashes else "solid",
-        "joinstyle": style.get("stroke-linejoin", "miter"),
-        "capstyle": style.get("stroke-linecap", "butt"),
-    }
-
-
-def _shape(element: ElementTree.Element, x: float, y: float) -> Patch:
-    from matplotlib.patches import Circle, FancyBboxPatch, PathPatch, Rectangle
-    from matplotlib.path import Path as Outline
-
-    if _kind(element) == "circle":
-        across, down, radius = _numbers(element, "cx", "cy", "r")
-        return Circle((across + x, down + y), radius)
-    if _kind(element) == "path":
-        points, codes = _outline(element.get("d", ""))
-        return PathPatch(Outline(np.add(points, (x, y)), codes))
-    left, top, width, height, corner = _numbers(element, "x", "y", "width", "height", "rx")
-    if not corner:
-        return Rectangle((left + x, top + y), width, height)
-    style = f"round,pad=0,rounding_size={corner}"
-    return FancyBboxPatch((left + x, top + y), width, height, style)
-
-
-def _outline(written: str) -> tuple[list[tuple[float, float]], list[int]]:
-    """A path of the commands M, L, H, V, C, Z, h and l -> its points, and matplotlib's codes."""
-    codes_of = {"M": 1, "C": 4, "Z": 79}
-    points, codes = list[tuple[float, float]](), list[int]()
-    x = y = 0.0
-    for command, arguments in re.findall(r"([MLHVCZhl])([^MLHVCZhl]*)", written):
-        numbers = [float(number) for number in re.findall(r"-?[\d.]+", arguments)]
-        if command == "Z":
-            numbers = list(points[0])
-        elif command in "Hh":
-            numbers = [numbers[0] + (x if command == "h" else 0.0), y]
-        elif command == "V":
-            numbers = [x, numbers[0]]
-        elif command == "l":
-            numbers = [numbers[0] + x, numbers[1] + y]
-        pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
-        points += pairs
-        codes += [codes_of.get(command, 2)] * len(pairs)
-        x, y = pairs[-1]
-    return points, codes
-
-
-def _ink(
-    axes: Axes, element: ElementTree.Element, x: float, y: float, style: Mapping[str, str],
-    order: int, mask: ElementTree.Element,
-) -> None:  # fmt: skip
-    """A rectangle that is as opaque as the picture ``mask`` is light."""
-    from matplotlib.colors import to_rgb
-    from matplotlib.image import imread
-
-    left, top, width, height = _numbers(element, "x", "y", "width", "height")
-    data = mask.get("href", "").partition("base64,")[2]
-    strengths = imread(io.BytesIO(base64.b64decode(data)), format="png")  # (R, C)
-    ink = np.broadcast_to(to_rgb(style["fill"]), (*strengths.shape, 3))
-    axes.imshow(
-        np.dstack([ink, strengths]), extent=(left + x, left + x + width, top + y + height, top + y),
-        aspect="auto", interpolation="nearest", zorder=order,
-    )  # fmt: skip
-
-
-def _write(
-    axes: Axes, element: ElementTree.Element, x: float, y: float, style: Mapping[str, str],
-    order: int,
-) -> None:  # fmt: skip
-    from matplotlib.patheffects import withStroke
-
-    left, top = _numbers(element, "x", "y")
-    turned = element.get("transform", "")
-    if moved := re.match(r"translate\((\S+) (\S+)\)", turned):
-        left, top = float(moved[1]), float(moved[2])
-    angle = re.search(r"rotate\((-?\d+)", turned)
-    stroke = withStroke(linewidth=4 * _POINT, foreground=style["stroke"])
-    axes.text(
-        left + x, top + y, element.text or "", color=style["fill"],
-        fontsize=float(style["font-size"].removesuffix("px")) * _POINT,
-        ha={"middle": "center", "end": "right"}.get(style.get("text-anchor", ""), "left"),
-        va="baseline", rotation=-float(angle[1]) if angle else 0.0, rotation_mode="anchor",
-        path_effects=[stroke] if style["stroke"] != "none" else None, zorder=order,
-    )  # fmt: skip
+    one, other = (
+        svg_to_bytes(svg_string=svg(text_svg(letter, 0, 10), 10, 10, "", alone=True))
+        for letter in "ab"
+    )
+    if one == other:  # without a font, text is left out without a word
+        return "PNG needs a font, and none is installed (on Debian: apt install fonts-dejavu-core)"
+    return ""

@@ -42,7 +42,10 @@ DARK = Theme(
     series=("#8fabf5", "#e8976d", "#82c39d", "#d3b564"),
 )
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans KR', sans-serif"
+FONT = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans KR', 'DejaVu Sans', "
+    "sans-serif"
+)
 FONT_SIZE = 13
 
 
@@ -54,25 +57,18 @@ def variables(theme: Theme) -> str:
     return "".join(f"--{name}:{colour};" for name, colour in named.items())
 
 
-def classes(theme: Theme) -> dict[str, dict[str, str]]:
+def _rules(theme: Theme) -> str:
     """The colour of each class that pictures use, without variables, which not every SVG reader
     knows."""
-    return {
-        "paper": {"fill": theme.paper},
-        "muted": {"fill": theme.muted},
-        "rule": {"stroke": theme.rule},
-        "axis": {"stroke": theme.muted},
-        "on": {"fill": theme.paper},
-        "halo": {"stroke": theme.paper},
-        **{f"f{i}": {"fill": colour} for i, colour in enumerate(theme.series)},
-        **{f"s{i}": {"stroke": colour} for i, colour in enumerate(theme.series)},
-    }
-
-
-def _rules(theme: Theme) -> str:
-    rules = {"text": {"fill": theme.ink}}
-    rules |= {f".{name}": style for name, style in classes(theme).items()}
-    return "".join(f"{what}{{{k}:{v}}}" for what, style in rules.items() for k, v in style.items())
+    fills = {"text": theme.ink, ".paper": theme.paper, ".muted": theme.muted, ".on": theme.paper}
+    fills |= {f".f{i}": colour for i, colour in enumerate(theme.series)}
+    strokes = {".rule": theme.rule, ".axis": theme.muted, ".halo": theme.paper}
+    strokes |= {f".s{i}": colour for i, colour in enumerate(theme.series)}
+    return "".join(
+        f"{what}{{{kind}:{colour}}}"
+        for kind, rules in (("fill", fills), ("stroke", strokes))
+        for what, colour in rules.items()
+    )
 
 
 SVG_STYLE = (

@@ -3,14 +3,13 @@ sliders. ``write_book`` writes all figures into one folder. Their texts are in `
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from dragoman.base.errors import DragomanError, install
+from dragoman.base.errors import DragomanError
 from dragoman.demo.corpus import NOTICE
 from dragoman.insight.figures import (
     attention,
@@ -37,7 +36,7 @@ from dragoman.insight.needs import (
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
 from dragoman.pictures.book import book_html
-from dragoman.pictures.figure import Figure, Words, write_figure
+from dragoman.pictures.figure import Figure, Words, why_no_png, write_figure
 
 
 @dataclass(frozen=True)
@@ -309,12 +308,11 @@ def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]
     """Write every figure that can be made, and ``index.html``, into ``folder``; return the path of
     that page. ``say`` receives a line of text about each figure.
 
-    PNG files need matplotlib (the extra ``plots``); without it, only SVG and CSV files are written.
+    PNG files need the extra ``plots`` and a font; without them, only SVG and CSV files are written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    png = importlib.util.find_spec("matplotlib") is not None
-    if not png:
-        say(f"No PNG files, because they need matplotlib: {install('plots')}")
+    if why := why_no_png():
+        say(f"No PNG files: {why}")
     figures: list[Figure] = []
     missing: list[tuple[str, str]] = []
     for name in captions():
@@ -329,5 +327,5 @@ def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]
         say(f"{name}: {made.title.english}")
     about = [_SYNTHETIC] if subject is not None and subject.is_demo else []
     page = folder / "index.html"
-    page.write_text(book_html(figures, about=about, missing=missing, png=png), encoding="utf-8")
+    page.write_text(book_html(figures, about=about, missing=missing, png=not why), encoding="utf-8")
     return page
