@@ -11,16 +11,4 @@ import { transcribe } from "./transcription/view";
 import { lines, translate } from "./translation/view";
 import type { TaskView } from "./page/view";
 
-export const views: TaskView[] = [
-  translate,
-  write,
-  classify,
-  fill,
-  parse,
-  tag,
-  label,
-  transcribe,
-  boxes,
-  lines,
-  paint,
-];
+export const views: TaskView[] = [translate, write, classify, fill, parse, tag, label, transcribe, boxes, lines, paint];

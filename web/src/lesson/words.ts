@@ -5,6 +5,17 @@ import { wordsWith } from "../page/preferences.svelte";
 export const words = wordsWith({
   titles: [["Pieces", "Positions", "Query and key", "Values", "Heads", "Add, norm, feed-forward", "The masked decoder", "Memory and cross-attention", "The next word", "How it learned this"],
     ["서브워드", "위치", "쿼리와 키", "값", "헤드", "더하기, 정규화, 피드포워드", "마스크가 있는 디코더", "인코더의 기억과 교차 어텐션", "다음 단어", "이렇게 배웠습니다"]],
+  /** What the title of a step speaks of. */
+  meanings: {
+    1: ["A token is a word or a piece of one: the unit that the model reads and writes.", "토큰은 단어나 그 조각으로, 모델이 읽고 쓰는 단위입니다."],
+    2: ["The encoder reads all tokens of the source at once. A vector for the position is added to each.", "인코더는 원문의 토큰을 한꺼번에 읽습니다. 토큰마다 위치 벡터를 더합니다."],
+    3: ["A query says what a token looks for, a key what a token offers. Softmax turns their scores into weights with a sum of 1.", "쿼리는 토큰이 찾는 것, 키는 토큰이 내놓는 것입니다. 소프트맥스는 점수를 합이 1인 가중치로 바꿉니다."],
+    5: ["A head is one attention, with its own queries, keys and values. A layer has several side by side.", "헤드는 쿼리, 키, 값을 따로 갖는 어텐션입니다. 한 층에 여러 개가 나란히 있습니다."],
+    6: ["A layer has sub-layers: attention, and a feed-forward network for each token alone. The norm evens out sizes.", "층에는 하위 층이 있습니다. 어텐션, 그리고 토큰마다 따로 계산하는 피드포워드 신경망입니다. 정규화는 크기를 고르게 합니다."],
+    7: ["The decoder writes the translation, one token after the other.", "디코더는 번역문을 토큰 하나씩 차례로 씁니다."],
+    8: ["The memory is what the encoder made of the source: one vector for each token.", "기억은 인코더가 원문으로 만든 것으로, 토큰마다 벡터 하나입니다."],
+    10: ["The loss is small where the right token gets much probability. An update changes all parameters a little.", "올바른 토큰의 확률이 높으면 손실이 작습니다. 업데이트마다 모든 파라미터가 조금씩 바뀝니다."],
+  },
   about: ["A lesson in ten steps: how a run turns your sentence into a translation, computed from that run.",
     "열 단계로 배웁니다. 모델이 문장을 번역하는 과정을 그 모델에서 계산한 값으로 보여 줍니다."],
   again: ["The same step elsewhere:", "다른 모델에서 같은 단계:"],
