@@ -17,14 +17,15 @@ drawn or exchanged, with all their recordings (a bootstrap of blocks; Liu and Pe
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate, takewhile
+from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural
@@ -45,8 +46,10 @@ Step = tuple[Change, str, str]
 
 _WORST = 5
 """The number of texts that are shown aligned."""
-_MOST_CELLS = 1 << 22
-"""The most cells of the table that is kept to align two texts, two bits each."""
+_CHANGES: dict[str, Change] = {
+    "equal": "right", "replace": "substituted", "delete": "deleted", "insert": "inserted",
+}  # fmt: skip
+"""The change for each name of RapidFuzz."""
 _MARKS = {"right": "", "substituted": "S", "deleted": "D", "inserted": "I"}
 _WIDTH = 100
 """Characters of a line of aligned text."""
@@ -177,77 +180,17 @@ def tally(said: Sequence[str], written: Sequence[str]) -> ErrorCounts:
 
 
 def align(said: Sequence[str], written: Sequence[str]) -> list[Step]:
-    """The least changes that make ``written`` of ``said``, in their order.
-
-    Of several ways with as few changes, the same one is taken each time: that of jiwer, up to
-    ``_MOST_CELLS``. Larger tables are cut in two where a least way leads through (Hirschberg,
-    1975).
-    """
-    begin = _common_prefix_length(said, written)
-    end = _common_prefix_length(said[begin:][::-1], written[begin:][::-1])
-    before, after = said[:begin], said[len(said) - end :]
-    said, written = said[begin : len(said) - end], written[begin : len(written) - end]
-    if len(written) > 1 and len(said) * len(written) > _MOST_CELLS:
-        half = len(written) // 2
-        there = _distances(said, written[:half])
-        back = _distances(said[::-1], written[: half - 1 : -1])[::-1]
-        cut = min(range(len(there)), key=lambda row: there[row] + back[row])
-        steps = align(said[:cut], written[:half]) + align(said[cut:], written[half:])
-    else:
-        steps = _least_way(said, written)
-    return [*(("right", x, x) for x in before), *steps, *(("right", x, x) for x in after)]
-
-
-def _common_prefix_length(old: Sequence[str], new: Sequence[str]) -> int:
-    """The number of words with which both begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-
-
-def _least_way(said: Sequence[str], written: Sequence[str]) -> list[Step]:
-    """Aligns two texts as ``align`` does, by the whole table."""
-    columns = list(_columns(said, written))
-    steps, row, column = list[Step](), len(said), len(written)
-    while row or column:
-        old, new = said[row - 1] if row else "", written[column - 1] if column else ""
-        change: Change = "right" if old == new else "substituted"
-        if row and columns[column][0] >> row - 1 & 1:
-            change, new = "deleted", ""
-        elif not row or columns[column - 1][1] >> row - 1 & 1:
-            change, old = "inserted", ""
-        steps.append((change, old, new))
-        row, column = row - (change != "inserted"), column - (change != "deleted")
-    return steps[::-1]
-
-
-def _columns(said: Sequence[str], written: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The table of least changes from the first r of ``said`` to the first h of ``written``, a
-    column for each h from 0 on.
-
-    A column is two numbers of as many bits as ``said`` has symbols: bit r is set in the first where
-    the entry of r + 1 is one more than that of r, in the second where it is one less. A whole
-    column is computed at once (Myers, 1999; Hyyrö, 2003), with the names of the papers.
-    """
-    places = dict[str, int]()
-    for row, symbol in enumerate(said):
-        places[symbol] = places.get(symbol, 0) | 1 << row
-    every = (1 << len(said)) - 1
-    vp, vn = every, 0
-    yield vp, vn
-    for symbol in written:
-        eq = places.get(symbol, 0)
-        d0 = ((eq & vp) + vp ^ vp) | eq | vn
-        hp = (vn | every & ~(d0 | vp)) << 1 | 1
-        hn = (d0 & vp) << 1
-        vp, vn = (hn | ~(d0 | hp)) & every, hp & d0 & every
-        yield vp, vn
-
-
-def _distances(said: Sequence[str], written: Sequence[str]) -> list[int]:
-    """(R + 1,): the least changes from the first r of ``said`` to all of ``written``."""
-    (last,) = deque(_columns(said, written), maxlen=1)
-    more, less = (f"{bits:0{len(said)}b}"[::-1] for bits in last)
-    steps = ((plus == "1") - (minus == "1") for plus, minus in zip(more, less, strict=True))
-    return list(accumulate(steps, initial=len(written)))
+    """The least changes that make ``written`` of ``said``, in their order. Of several ways with as
+    few changes, the same one is taken each time, as jiwer does."""
+    steps = list[Step]()
+    for code in Levenshtein.opcodes(said, written):
+        before, after = (
+            said[code.src_start : code.src_end],
+            written[code.dest_start : code.dest_end],
+        )
+        both = zip_longest(before, after, fillvalue="")
+        steps += [(_CHANGES[code.tag], old, new) for old, new in both]
+    return steps
 
 
 def as_lines(steps: Sequence[Step], *, is_sound: bool = True) -> list[str]:
