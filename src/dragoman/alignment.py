@@ -1,19 +1,20 @@
 """Word alignment from pairs of sentences alone, learned by expectation maximisation.
 
-IBM model 1 (Brown et al. 1993, section 4.4) is the dictionary p(t | s), how often source token s is
-translated by target token t; where in its sentence a token stands plays no part.
+IBM model 1 (Brown et al. 1993, section 4.4) learns the dictionary p(t | s): how often target token
+t translates source token s, wherever in their sentences they are.
 
 The HMM of Vogel, Ney and Tillmann (1996) says which source token each target token comes from:
 
     P(t_1 … t_J, a_1 … a_J | s) = Π_j p(a_j | a_{j-1}, I) · p(t_j | s_{a_j})
 
-Its lexicon p(t | s) begins as model 1 has it. How far the alignment jumps from one target token to
-the next, p(a_j | a_{j-1}, I), depends on the width of the jump alone, mixed with a little of every
-place. A target token may come from nothing; the place before it is then remembered (Och and Ney
-2003). Both directions are learned together. Sentences of equal lengths are worked on together.
+Its lexicon p(t | s) begins with the dictionary of model 1. The probability of a jump from one
+source token to the next, p(a_j | a_{j-1}, I), depends on its width alone, mixed with a small
+probability of every place. A target token may come from nothing; the next jump is then counted from
+the last source token (Och and Ney 2003). Both directions are learned together, and sentences of
+equal lengths are computed together. ``grow_diag_final_and`` joins the two directions.
 
-Shapes: S source vocabulary, T target vocabulary, N cells of the lexicon: (s, t) that occur together
-in any pair; B pairs of one shape, I source tokens, J target tokens.
+Shapes: S source vocabulary, T target vocabulary, N cells of the lexicon (one for each s and t that
+occur together in a pair of sentences), B pairs of one shape, I source tokens, J target tokens.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ class Dictionary:
     """p(t | s) for every s and t that occur together."""
 
     cells: npt.NDArray[np.int64]
-    """(N,) s x T + t, sorted."""
+    """(N,) the number of each cell, s x T + t, sorted."""
     probability: Floats
     """(N,) p(t | s) of each cell."""
     expected: Floats
-    """(N,) how many links between s and t are expected in the pairs it was learned from."""
+    """(N,) the expected number of links between s and t in the pairs that were learned from."""
     counts: npt.NDArray[np.int64]
-    """(T,) how often each target token occurs."""
+    """(T,) the number of times that each target token occurs."""
 
 
 def learn_dictionary(
@@ -58,10 +59,10 @@ def learn_dictionary(
     rounds: int,
     most: int,
 ) -> Dictionary:
-    """From tokenised sentence pairs, without special symbols.
+    """Learn IBM model 1 from tokenised sentence pairs, without special symbols.
 
-    ``rounds`` of expectation maximisation; ``most``: pairs of a source and a target token to learn
-    from, sentence pairs beyond are left out.
+    ``rounds``: the number of rounds of expectation maximisation; ``most``: the largest number of
+    pairs of a source and a target token; sentence pairs beyond it are left out.
     """
     keys, places, counts = _links(pairs, target_vocabulary, most)
     cells, which = np.unique(keys, return_inverse=True)  # the (s, t) that occur together
@@ -99,12 +100,12 @@ def _links(
 
 
 def grow_diag_final_and(forward: Links, backward: Links) -> Links:
-    """Two alignments of one pair of sentences, as (source, target) links made in both directions,
-    joined into one (Koehn, Och and Marcu 2003; Och and Ney 2003).
+    """Join the alignments of one pair of sentences in both directions, as (source, target) links
+    (Koehn, Och and Marcu 2003; Och and Ney 2003).
 
-    Begin with the links that both have; let them grow to neighbours, also diagonal ones, among
-    those that either has, as long as that gives a link to a word that has none; at last add what
-    links two words that both have none.
+    Begin with the links of both directions. Add neighbouring links of either direction, diagonal
+    ones too, as long as one of the two words has no link yet. Finally, add the links of either
+    direction between two words that both have none.
     """
     either, links = forward | backward, set(forward & backward)
     sources, targets = {s for s, _ in links}, {t for _, t in links}
@@ -136,17 +137,18 @@ TokenPair = tuple[Integers, Integers]
 ROUNDS = 5
 """The number of rounds of expectation maximisation, for IBM model 1 and then for the HMM."""
 MAX_CELLS = 12_000_000
-"""Pairs of a source and a target token to learn from; sentence pairs beyond are left out."""
+"""The most pairs of a source and a target token to learn from; sentence pairs beyond it are left
+out."""
 
 _NOTHING = 0.2
-"""Probability that a target token comes from nothing."""
+"""The probability that a target token comes from nothing."""
 _ANYWHERE = 0.2
-"""Share of jumps that go to any place alike."""
+"""The share of jumps that go to every place with the same probability."""
 _UNSEEN = 1e-9
-"""p(t | s) of tokens that never stood in one pair."""
+"""p(t | s) of tokens that never occur in one pair."""
 _CELLS_AT_ONCE = 1 << 19
 _KEPT = 1e-7
-"""p(t | s) from which a cell is written to a file: what is below is as good as unseen."""
+"""The least p(t | s) of a cell that is written to a file; less is as good as unseen."""
 
 _NUMBERS = ("lexicon", "jumps")
 _ARRAYS = ("sources", "targets", *_NUMBERS)
@@ -179,34 +181,30 @@ class Hmm:
     def __init__(
         self, cells: Tokens, probability: Floats, sources: int, targets: int, jumps: Floats
     ) -> None:
-        """``cells``, ``probability``: as ``Dictionary`` has them, whose number ``sources`` is
-        nothing. ``sources``, ``targets``: sizes of the vocabularies. ``jumps``: the weight of each
-        width of a jump, from the longest backwards to the longest forwards, not normalised."""
+        """``cells``, ``probability``: as in ``Dictionary``; the source token with the number
+        ``sources`` stands for nothing. ``sources``, ``targets``: the sizes of the vocabularies.
+        ``jumps``: the weight of each width of a jump, from the longest backwards to the longest
+        forwards, not normalised."""
         self._keys = cells
         self._lexicon = np.append(probability, 0.0)
-        """(N + 1,) p(t | s); the last is that of cells that there are not."""
+        """(N + 1,) p(t | s) of each cell; the last number, 0, is for pairs without a cell."""
         self._sources, self._targets = sources, targets
         self._jumps = jumps
 
     @classmethod
     def begin(cls, pairs: Sequence[TokenPair], sources: int, targets: int, rounds: int) -> Hmm:
-        """Begins with the lexicon of IBM model 1, and jumps of any width alike."""
-        nothing = np.array([sources], np.int64)
+        """Begin with the lexicon of IBM model 1, and equal weights for jumps of all widths."""
         with_nothing: list[TokenPair] = [
-            (np.append(source, nothing).astype(np.int64), target) for source, target in pairs
+            (np.append(source, sources).astype(np.int64), target) for source, target in pairs
         ]
         dictionary = learn_dictionary(
-            with_nothing,
-            sources + 1,
-            targets,
-            rounds=rounds,
-            most=1 << 62,
+            with_nothing, sources + 1, targets, rounds=rounds, most=1 << 62
         )
         jumps = np.ones(2 * max((len(s) for s, _ in pairs), default=1) + 1)
         return cls(dictionary.cells, dictionary.probability, sources, targets, jumps)
 
     def arrays(self) -> dict[str, npt.NDArray[np.int32]]:
-        """The arrays that are written to a file; fp32 numbers as the int32 of their bits."""
+        """Return the arrays for a file; fp32 numbers as the int32 of their bits."""
         kept = self._lexicon[:-1] >= _KEPT
         keys = self._keys[kept]
         return {
@@ -220,7 +218,7 @@ class Hmm:
     def of_arrays(
         cls, arrays: Mapping[str, npt.NDArray[np.int32]], sources: int, targets: int
     ) -> Hmm:
-        """Reads what ``arrays`` returned. Errors: ``ValueError`` if it cannot be that."""
+        """Make the model from what ``arrays`` returned. Errors: ``ValueError`` for other arrays."""
         of_source, of_target = (arrays[name].astype(np.int64) for name in ("sources", "targets"))
         lexicon, jumps = (arrays[name].view(np.float32).astype(float) for name in _NUMBERS)
         keys = of_source * targets + of_target if of_source.shape == of_target.shape else None
@@ -240,8 +238,8 @@ class Hmm:
         return cls(keys, lexicon, sources, targets, jumps)
 
     def cells(self, source: Tokens, target: Tokens) -> Tokens:
-        """(B, I), (B, J) -> (B, J, I + 1): where p(t | s) stands in the lexicon, that of nothing
-        last; -1 where it does not."""
+        """(B, I), (B, J) -> (B, J, I + 1): the index of p(t | s) in the lexicon, or -1 for pairs
+        without a cell; the last column is for nothing."""
         none = np.full((len(source), 1), self._sources, np.int64)
         keys = np.concatenate([source, none], axis=1)[:, None] * self._targets + target[:, :, None]
         if not len(self._keys):
@@ -250,7 +248,8 @@ class Hmm:
         return np.where(self._keys[place] == keys, place, -1)
 
     def _transitions(self, sources: int) -> Floats:
-        """(I + 1, I): from each place to each; the last row is from before the first token."""
+        """(I + 1, I): the probabilities of the jumps from each place to each; the last row is for
+        the first jump."""
         longest = len(self._jumps) // 2
         before = np.append(np.arange(sources), -1)[:, None]
         width = (np.arange(sources) - before).clip(-longest, longest)  # (I + 1, I)
@@ -260,8 +259,8 @@ class Hmm:
         return mixed
 
     def expect(self, cells: Tokens) -> Expected:
-        """Forward and backward, scaled to sum to one at each token. A state is a source place, or
-        nothing after a source place."""
+        """Run the forward-backward algorithm, scaled to sum to one at each token. A state is a
+        source place, or nothing after a source place."""
         emitted = self._lexicon[cells].clip(_UNSEEN)
         batch, length, sources = emitted.shape[0], emitted.shape[1], emitted.shape[2] - 1
         moves = self._transitions(sources)
@@ -296,7 +295,8 @@ class Hmm:
         return Expected(places, followed, float(np.log(scale).sum()))
 
     def improve(self, lexicon: Floats, jumps: Floats) -> None:
-        """``lexicon`` (N,) expected counts of each cell, ``jumps`` of each width."""
+        """Replace the lexicon and the weights of jumps by those that fit the expected counts:
+        ``lexicon`` (N,) of each cell, and ``jumps`` of each width."""
         source_of = self._keys // self._targets
         whole = np.bincount(source_of, lexicon, self._sources + 1)[source_of]
         known = np.where(whole > 0, lexicon / np.maximum(whole, 1e-300), self._lexicon[:-1])
@@ -304,7 +304,7 @@ class Hmm:
         self._jumps = jumps + 1e-6 * jumps.sum() / len(jumps)
 
     def no_counts(self) -> tuple[Floats, Floats]:
-        """Zero counts for the lexicon and for the jumps, with which counting begins."""
+        """Return counts of 0 for the lexicon and for the jumps, with which counting begins."""
         return np.zeros(len(self._keys)), np.zeros(len(self._jumps))
 
     def count_cells(self, cells: Tokens, expected: Floats) -> Floats:
@@ -317,17 +317,16 @@ class Hmm:
         sources = followed.shape[1]
         before = np.append(np.arange(sources), -1)[:, None]
         width = np.arange(sources) - before + len(self._jumps) // 2
-        counts: Floats = np.bincount(width.ravel(), followed.ravel(), len(self._jumps)).astype(
-            float
-        )
-        return counts
+        counted = np.bincount(width.ravel(), followed.ravel(), len(self._jumps))
+        return counted.astype(np.float64)
 
 
 class StatisticalAligner:
-    """Both directions, learned from the same pairs, and to agree (Liang, Taskar and Klein 2006).
+    """The HMMs of both directions, trained on the same pairs to agree with each other (Liang,
+    Taskar and Klein 2006).
 
-    What is counted for the lexicon is the product of what both directions expect: a link that one
-    of them alone believes in teaches neither.
+    A link counts for the lexicon with the product of its probabilities in both directions: a link
+    that only one of them expects teaches neither.
     """
 
     def __init__(self, forward: Hmm, backward: Hmm) -> None:
@@ -345,10 +344,10 @@ class StatisticalAligner:
         most: int = MAX_CELLS,
         watch: Callable[[int], None] = lambda _: None,
     ) -> StatisticalAligner:
-        """From tokenised pairs, without special symbols; those that are empty on a side are left
-        out. ``rounds`` of IBM model 1 and then of the HMM; ``most`` pairs of a source and a target
-        token to learn from, what comes behind is not read. ``watch`` gets how many rounds of the
-        HMM are done: first 0, when the lexicon has been begun."""
+        """Learn from tokenised pairs, without special symbols; pairs with an empty side are left
+        out. ``rounds``: the rounds of IBM model 1, and then of the HMM; ``most``: the largest
+        number of pairs of a source and a target token; reading stops before it is exceeded.
+        ``watch`` is called with the number of finished rounds of the HMM, first with 0."""
         used: list[TokenPair] = []
         cells = 0
         for source, target in pairs:
@@ -397,7 +396,7 @@ class StatisticalAligner:
         return cls(forward, backward)
 
     def improve(self, groups: Sequence[tuple[Tokens, Tokens]]) -> None:
-        """One round over the cells of both directions."""
+        """Do one round of expectation maximisation over the cells of both directions."""
         counts = [model.no_counts() for model in (self._forward, self._backward)]
         for cells in groups:
             both = self._forward.expect(cells[0]), self._backward.expect(cells[1])
@@ -412,13 +411,12 @@ class StatisticalAligner:
             model.improve(lexicon, jumps)
 
     def align(self, pairs: Sequence[TokenPair]) -> list[Links]:
-        """Links of (source, target) tokens: what both directions hold for most probable, joined by
-        grow-diag-final-and."""
+        """Return the links of (source, target) tokens: the most probable ones of both directions,
+        joined by grow-diag-final-and."""
         return [grow_diag_final_and(*both) for both in self.directions(pairs)]
 
     def directions(self, pairs: Sequence[TokenPair]) -> list[tuple[Links, Links]]:
-        """Links of (source, target) tokens as each direction by itself holds them for most
-        probable."""
+        """Return the most probable links of (source, target) tokens of each direction by itself."""
         links: list[tuple[Links, Links]] = [(frozenset(), frozenset())] * len(pairs)
         for places, source, target in _by_shape(pairs):
             forward = self._forward.expect(self._forward.cells(source, target)).best.tolist()
@@ -432,7 +430,7 @@ class StatisticalAligner:
 
 
 def _by_shape(pairs: Sequence[TokenPair]) -> Iterator[tuple[list[int], Tokens, Tokens]]:
-    """Pairs of equal lengths together: which they are, sources (B, I) and targets (B, J)."""
+    """Yield pairs of equal lengths together: their numbers, sources (B, I) and targets (B, J)."""
     shapes: dict[tuple[int, int], list[int]] = {}
     for place, (source, target) in enumerate(pairs):
         if len(source) and len(target):

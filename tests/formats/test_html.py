@@ -90,6 +90,8 @@ def test_what_is_kept_within_a_sentence_stands_apart_from_words() -> None:
     assert running.text == "Use now, ()-fold."
     assert join(document, [["Jetzt", " ", "-fach."]]) == "Jetzt <code>ls</code> <var>x</var>-fach."
     assert join(document, [["", "Jetzt (", ")"]]) == "<code>ls</code> Jetzt (<var>x</var>)"
+    (written, named) = (cut(f"un <var>x</var>{letter}s").texts[0] for letter in ("é", "&eacute;"))
+    assert named.tags == written.tags and not written.tags[0].apart_behind
 
 
 @pytest.mark.parametrize(
@@ -213,6 +215,7 @@ def test_what_is_translated_is_what_a_browser_says(source: str) -> None:
         ('<p translate=no title="no">no<img alt="no"><img translate=yes alt="one"></p>', ["one"]),
         ('<style title="no"></style><svg title="no"><text title="no">no</text></svg>', []),
         ("one <b unfinished", ["one"]),
+        ("<b>one<svg><foreignObject></b>no</svg> two", ["one two"]),
     ],
 )
 def test_markup_that_browsers_accept(source: str, texts: list[str]) -> None:

@@ -247,6 +247,7 @@ def test_mistakes_are_named_in_a_line(base: Run, new: list[str], tmp_path: Path)
             "its source is de, but the source of en-de is en$",
         ),
         ({"keep": (source, ""), "start_from": base}, "give two files, .*dragoman translate"),
+        ({"keep": ("", ""), "start_from": base}, "^--keep: give two files"),
         ({"keep": (source, str(tmp_path / "no.de")), "start_from": base}, r"no\.de"),
         ({"keep": empty, "start_from": base}, r"^\S*empty\.en is empty$"),
         ({"keep": (str(nothing), ""), "start_from": base}, r"--keep \S+: it contains no pairs$"),

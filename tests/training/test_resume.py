@@ -405,3 +405,14 @@ def test_weights_at_the_end_say_which_they_are(uninterrupted: ToyRun) -> None:
     best = [r for r in records(uninterrupted) if r["kind"] == "validation" and r["best"]][-1]
     assert metadata["update"] == str(best["update"])
     assert float(metadata["value"]) == best["scores"]["loss"]
+
+
+def test_an_ended_run_without_its_weights_validates_the_last_again(tmp_path: Path) -> None:
+    run = finished(ToyRun(tmp_path / "run", updates=20, settings={"average_last": 0}))
+    path = run.folder / "model.safetensors"
+    path.unlink()
+    finished(run)
+    told = said(run)
+    assert "is missing or damaged" in told and "no validation gave a finite" not in told
+    metadata = load_weights(path).metadata
+    assert (metadata["weights"], metadata["update"]) == ("best", "20")

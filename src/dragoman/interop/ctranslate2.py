@@ -1,4 +1,4 @@
-"""Transformers as CTranslate2 keeps them, which argos and quickmt use too.
+"""Import of Transformers in the format of CTranslate2, which argos and quickmt also use.
 
     model.bin                   attributes and weights in fp32, fp16, bf16, int8 or int16
     config.json                 its special symbols, in newer models
@@ -14,7 +14,8 @@
     from version 3: u32 number of aliases, each: text alias, text name
     text: u16 bytes, and the bytes with a NUL at the end
 
-Integers are a weight times its scale: a scale for each row of int8, one for all of int16.
+An integer is a weight multiplied by its scale. Each row of an int8 matrix has its own scale; an
+int16 matrix has one.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ _NULLS = ("<blank>", "<pad>", "<unk>", "<s>", "</s>", "｟mask｠")
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16}
 """The heads of models that do not say how many they have."""
 POSITIONS = 1024
-"""The rows of a table of positions that the model does not bring, and of one that is computed for
-it. CTranslate2 cuts a source there."""
+"""The rows of the table of positions that is computed if the file has none. CTranslate2 cuts longer
+sources to this length."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class ModelBin:
         }
 
     def read(self, name: str) -> Array:
-        """The numbers of a variable as fp32; integers by their scale."""
+        """Return the numbers of a variable as fp32; integers are divided by their scale."""
         variable = self._variables[name]
         raw = numbers(self._bytes(variable), variable.kind).reshape(variable.shape)
         if variable.kind not in ("|i1", "<i2"):
@@ -179,7 +180,7 @@ class ModelBin:
 
 
 def has_written(folder: Path) -> bool:
-    """Return True for a folder of CTranslate2."""
+    """Return True if the folder contains a model of CTranslate2."""
     return (folder / "model.bin").is_file()
 
 
@@ -240,8 +241,8 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
         target.strangers,
         file.shapes,
     )
-    if not (model["encoder_layers"] and model["decoder_layers"]):
-        raise RunError(f"{folder} has no layers of an encoder and a decoder")
+    if not model["decoder_layers"]:
+        raise RunError(f"{folder} has no layers of a decoder")
     usual = {"beam": 4, "length_penalty": 0.2} if package else {"beam": 2, "length_penalty": 1.0}
     search = {**usual, "penalty": "marian", "stop": "full"}
     return Imported(PROGRAM, model, source, target, weights, search, said)
@@ -263,7 +264,7 @@ def _package(folder: Path) -> dict[str, Any]:
 
 
 def _check_kind(folder: Path, file: ModelBin) -> None:
-    """Refuse what is no encoder and decoder of the paper's kind."""
+    """Refuse models other than an encoder and a decoder as in Vaswani et al. (2017)."""
     if not file.name.startswith("Transformer") or file.name.startswith("TransformerDecoder"):
         raise RunError(
             f"{folder} is a {file.name[:80]} of {PROGRAM}. Only a Transformer with encoder and "
@@ -315,13 +316,14 @@ def weights_of(
     rows: tuple[int, int],
     places: tuple[Sequence[int], Sequence[int]],
     strangers: int,
-    there: Container[str],
+    in_file: Container[str],
 ) -> dict[str, Taken]:
-    """Our name of each weight -> its place there, for a model with these settings.
+    """Map our name of each weight to its place in the file of a model with these settings.
 
-    ``source_name``: that of the source's embeddings; ``rows``: the heights of both; ``places``: in
-    which of these rows each of our tokens stands, as ``Vocabulary.rows``; ``there``: the names of
-    the file, which need not bring positions and output biases.
+    ``source_name``: the file's name of the source embeddings; ``rows``: the numbers of rows of both
+    embeddings; ``places``: the row of each of our tokens (``Vocabulary.rows``); ``strangers``: as
+    in ``bias_of_rows``; ``in_file``: the names in the file, which need not have positions and
+    output biases.
     """
     d = model["model_dim"]
     source, target = map(of_rows, places)
@@ -330,13 +332,13 @@ def weights_of(
         "source_embedding.weight": Taken(source_name, (rows[0], d), source),
         "target_embedding.weight": Taken("decoder/embeddings/weight", (rows[1], d), target),
         "output_bias": Taken(
-            bias if bias in there else "", (rows[1],), bias_of_rows(places[1], strangers)
+            bias if bias in in_file else "", (rows[1],), bias_of_rows(places[1], strangers)
         ),
         **_layers(model),
     }
     for side, ours in (("encoder", "source"), ("decoder", "target")):
         name = f"{side}/position_encodings/encodings"
-        brought = name in there
+        brought = name in in_file
         made[f"{ours}_positions.table"] = Taken(
             name if brought else "",
             (model["positions"]["maximum"], d),
@@ -362,7 +364,7 @@ def _layers(model: Mapping[str, Any]) -> dict[str, Taken]:
     made: dict[str, Taken] = {}
 
     def linear(ours: str, theirs: str, out: int, into: int, part: int = 0, parts: int = 1) -> None:
-        """A layer, which is one of several that stand below each other in one matrix."""
+        """Add a linear layer: block ``part`` of the ``parts`` blocks of rows of one matrix."""
         rows = slice(part * out, (part + 1) * out)
         made[f"{ours}.weight"] = Taken(f"{theirs}/weight", (parts * out, into), lambda x: x[rows])
         made[f"{ours}.bias"] = Taken(f"{theirs}/bias", (parts * out,), lambda x: x[rows])
@@ -441,11 +443,11 @@ def _vocabularies(
 
 
 def _specials(table: list[str], side: str, config: Mapping[str, Any], path: Path) -> dict[str, int]:
-    """Return the ids in the table of the special symbols, in the order of ours.
+    """Return the ids of the special symbols in the table; the first becomes our symbol 0.
 
-    A model that reads no end symbol (``add_source_eos``) masks our symbol 0
-    (``attend_unknown = false``). In a source that is ``</s>`` then, so nothing attends to it, and
-    in a target a symbol that no text has.
+    If a model reads no end symbol (no ``add_source_eos``), ours masks symbol 0
+    (``attend_unknown = false``). Symbol 0 is then ``</s>`` in a source, so that nothing attends to
+    it, and in a target a symbol that no text contains.
     """
     end = config.get("eos_token", END)
     start = config.get("decoder_start_token") if side == "target" else config.get("bos_token")

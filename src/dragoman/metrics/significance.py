@@ -55,9 +55,9 @@ SIGNIFICANT = 0.05
 _FEWEST = 6
 """The fewest differing units of which a p-value may be below ``SIGNIFICANT``."""
 _ALL_EXCHANGED = 12
-"""Units that differ, of which all exchanges are tried."""
+"""The most differing units for which all exchanges are tried."""
 _ROUNDING = 1e-9
-"""Differences of scores, on a scale of 0 to 100, that are equal."""
+"""Scores from 0 to 100 that differ by less than this are equal."""
 
 _Array = NDArray[np.float64]
 _ROWS_AT_ONCE = 250
@@ -73,7 +73,7 @@ class SystemScore:
     p_value: float | None = None
     """The probability of so large a difference from the baseline if the two are equally good."""
     differing: int | None = None
-    """Units in which it has other statistics than the baseline."""
+    """The number of units whose statistics differ from the baseline's."""
     mean: float | None = None
     """The mean over the bootstrap samples; None under randomisation and for few units."""
     interval: float | None = None
@@ -111,7 +111,7 @@ class Significance:
     samples: int
     seed: int
     sentences: int
-    """The number of units, each a ``unit``."""
+    """The number of units (``unit`` names one)."""
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()
     unlearned: frozenset[str] = frozenset()
@@ -147,7 +147,8 @@ class Significance:
         return not {self.comparisons[0].scores[0].system, score.system} <= self.unlearned
 
     def table(self) -> str:
-        """Plain text: a row a system, a column a metric; an asterisk where p < 0.05."""
+        """Plain text: one row for each system, one column for each metric; an asterisk marks
+        p < 0.05."""
         names = [score.system for score in self.comparisons[0].scores]
         columns = [["system", *names]]
         columns[0][1] += " (baseline)"
@@ -256,7 +257,8 @@ _Scorer = Callable[[_Array], _Array]
 
 
 class MeasuredSystem(NamedTuple):
-    """Systems under one metric, by what is summed over sentences before it is scored."""
+    """One metric, with the statistics of all systems; these are summed over sentences before they
+    are scored."""
 
     statistics: list[list[_Array]]
     """(N sentences, K numbers) of each run of each system."""
@@ -276,7 +278,7 @@ def compare_statistics(
     unit: str = "sentence",
 ) -> Significance:
     """Test each of the systems ``names`` against the first one, by each metric of ``measured``.
-    ``unit``: what the statistics are of, one of it.
+    ``unit``: the name of what each row of the statistics describes, in the singular.
 
     Errors: ``DataError`` for an exchange of outputs with a system of several runs.
     """
@@ -297,7 +299,8 @@ def compare_statistics(
 
 
 def _exact_notes(comparisons: Sequence[Comparison], units: str) -> list[str]:
-    """Which p-values are exact, and why some cannot be small. ``units``: all of them."""
+    """Say which p-values are exact, and why some cannot be small. ``units``: the number of all
+    units, in words."""
     metrics: dict[tuple[str, int], list[str]] = {}
     for comparison in comparisons:
         for score in comparison.scores:
@@ -307,7 +310,11 @@ def _exact_notes(comparisons: Sequence[Comparison], units: str) -> list[str]:
         f"{', '.join(names)} of {system}: {differing} of {units} "
         f"{'differs' if differing == 1 else 'differ'} from the baseline, so p is exact, over "
         f"{plural(2**differing, 'exchange')}"
-        + (f"; with fewer than {_FEWEST} it cannot be below {SIGNIFICANT}" * (differing < _FEWEST))
+        + (
+            f"; with fewer than {_FEWEST} it cannot be below {SIGNIFICANT}"
+            if differing < _FEWEST
+            else ""
+        )
         for (system, differing), names in metrics.items()
     ]
 
@@ -388,8 +395,8 @@ def _differences(
 def _exact_p_value(
     baseline: list[_Array], system: list[_Array], score: _Scorer
 ) -> tuple[int, float | None]:
-    """In how many units the systems differ, and the share of all exchanges of these that make a
-    difference as large; None of too many."""
+    """Return the number of units in which the systems differ, and the share of all exchanges of
+    these that make a difference as large; None in place of the share if too many units differ."""
     differ = np.any([(run != other).any(axis=1) for run in baseline for other in system], axis=0)
     count = int(differ.sum())
     if count > _ALL_EXCHANGED:
@@ -411,13 +418,13 @@ def _interval(values: _Array) -> tuple[float, float]:
     return float(ordered.mean()), float(ordered[len(ordered) - cut - 1] - ordered[cut]) / 2
 
 
-def _p_value(statistics: _Array, difference: float) -> float:
-    """The share of samples as far apart as what is seen, or further; with one added, it is never
-    too small. Where there is no difference at all it is 1."""
-    if difference < _ROUNDING:
+def _p_value(differences: _Array, seen: float) -> float:
+    """Return the share of samples with a difference as large as the one that is seen. One is added
+    to both counts, so the share is never 0. It is 1 if the systems score the same."""
+    if seen < _ROUNDING:
         return 1.0
-    beyond = np.count_nonzero(statistics >= difference - _ROUNDING)
-    return float((beyond + 1) / (len(statistics) + 1))
+    beyond = np.count_nonzero(differences >= seen - _ROUNDING)
+    return float((beyond + 1) / (len(differences) + 1))
 
 
 # The metrics over sums of statistics, (M, K) to (M,), for many samples at once.

@@ -162,10 +162,10 @@ def why_no_png() -> str:
         return f"PNG needs resvg: {install('plots')}"
     from resvg_py import svg_to_bytes
 
-    one, other = (
+    first, second = (
         svg_to_bytes(svg_string=svg(text_svg(letter, 0, 10), 10, 10, "", alone=True))
         for letter in "ab"
     )
-    if one == other:  # without a font, text is left out without a word
+    if first == second:  # without a font, text is left out without a word
         return "PNG needs a font, and none is installed (on Debian: apt install fonts-dejavu-core)"
     return ""

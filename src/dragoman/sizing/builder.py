@@ -119,20 +119,22 @@ class RecipeBuilder(ABC):
     table: ClassVar[Sequence[Size]]
     """The sizes of the task, by ``CorpusSummary.amount``."""
     fits: ClassVar[Collection[str]] = ()
-    """The options of ``FOR_FEW`` that fit the files; "columns" if not only one table has them."""
+    """The options of ``FOR_FEW`` that fit the files; "columns" if other inputs
+    than a single table have columns."""
     unfit: ClassVar[Mapping[str, str]] = {}
     """Further options that do not fit, and the reasons."""
     only_default: ClassVar[str] = ""
     """The reason why ``--model`` allows only the default family; empty if it allows others."""
     is_named: ClassVar[bool] = False
-    """True if ``--task`` implies that the inputs are files, so a missing file is no recipe."""
+    """True if ``--task`` implies that the inputs are files: the name of a missing file is then
+    never taken for a recipe."""
     one_input: ClassVar[tuple[str, str]] = ("", "")
     """For a task with one input: what it learns from, and what to give; empty for other tasks."""
     is_whole: ClassVar[bool] = False
     """True if a run can start only from a whole run, never from a part."""
     held_as: ClassVar[tuple[str, str]] = ("", "")
-    """The inputs of ``--dev`` and ``--test``, in words, if training has one input, and if it has
-    two; empty if one file or two are always allowed."""
+    """The files to give to ``--dev`` and ``--test``, for messages: if training has one input, and
+    if it has two. Empty texts allow one file as well as two."""
     side: ClassVar[Side | None] = "source"
     """The side with a known language; None if there is none."""
     name_tells: ClassVar[bool] = True
@@ -311,12 +313,13 @@ class RecipeBuilder(ABC):
         return _count_out(self.recipes.parse(values), seen), row.epochs
 
     def old_text(self, amount: float) -> OldText:
-        """The text that the tuned run must not forget: that of ``--keep``, or without it that of
-        the run itself, from which then nothing is learned again. ``amount``: of the new text.
+        """The text that the tuned run must not forget: the text of ``--keep``, or without it the
+        training text of the run, from which nothing is learned again. ``amount``: the number of new
+        examples.
 
-        The sets that the run was measured on are those that it is measured on again: the files that
-        its recipe names, or the same share of the same text. Errors: ``RecipeError``, ``DataError``
-        for text that cannot be used.
+        The tuned run is measured on the same dev and test sets as the run: the files that its
+        recipe names, or the same share of the same text. Errors: ``RecipeError``, ``DataError`` for
+        text that cannot be used.
         """
         assert self.learned is not None, "checked in ``check``"
         learned = self.learned.data
@@ -330,7 +333,7 @@ class RecipeBuilder(ABC):
             return OldText(train=learned.train, dev=dev, test=test, split=learned.split)
         files = [absolute(name) for name in self.options.keep if name]
         given = f"--keep {' '.join(self.options.keep)}".rstrip()
-        if len(files) == 1 and format_by_name(files[0]) is None:
+        if not files or (len(files) == 1 and format_by_name(files[0]) is None):
             raise RecipeError(
                 f"{given}: give two files, or one file with both sides. To keep text without "
                 "translations, translate it with the run first (dragoman translate)"
@@ -435,7 +438,7 @@ class HeadBuilder(RecipeBuilder):
 
 
 def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[str]) -> None:
-    """Errors: ``DataError`` for only one label. ``examples``: their number, in words."""
+    """Raise ``DataError`` for only one label. ``examples``: the number of examples, in words."""
     if len(labels) < 2:
         raise DataError(
             f"{corpus.source}: {examples}, and one label, {next(iter(labels))!r}. Give examples "
@@ -454,8 +457,8 @@ def make_corpus(about: Mapping[str, Any], option: str, value: str | None) -> Cor
 
 
 def _count_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
-    """The recipe with shares that hold out, of few examples, exactly the wanted number, counted as
-    they are read and cleaned."""
+    """If there are few examples, change the split so that it holds out exactly the wanted number of
+    those that are left after cleaning."""
     data = recipe.data
     if not (data.split.dev or data.split.test) or not _FEWEST <= seen.different < _FEW:
         return recipe

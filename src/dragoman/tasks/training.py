@@ -126,7 +126,8 @@ def _contents(folder: Path) -> list[Path]:
 
 
 def _empty(folder: Path) -> None:
-    """Remove a folder, or what it contains besides the steps before a run."""
+    """Remove a folder. If it contains steps before a run (``STEPS``), keep these and remove the
+    rest."""
     if not (folder / STEPS).exists():
         shutil.rmtree(folder, ignore_errors=True)
         return
@@ -196,7 +197,7 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
         training = _Training(recipe, Path(folder), prepared, ranks, say)
         training.choose_way()
         training.fit_updates(minutes, None)
-    counted = training.recipe
+        counted = _of_first(training.recipe, ranks)
     settings = counted.training.model_copy(update={"minutes": 0.0})
     return counted.model_copy(update={"training": settings})
 
@@ -278,7 +279,7 @@ class _Training:
         return measured
 
     def _work(self) -> str:
-        """A key of everything that decides how long an update takes."""
+        """Return a key of everything that decides how long an update takes."""
         recipe, forms = self.recipe, self._prepared.forms
         training, plan = recipe.training, recipe.plan
         parts = (

@@ -190,7 +190,7 @@ class TrainingSettings(Settings):
     consistency: float = Field(default=0.0, ge=0, lt=1)
     """R-Drop (Liang et al., 2021): each example is read twice with different dropout masks, and
     this share of the target distribution is the prediction of the other pass (λ; α of the paper is
-    λ / (1 - λ)). An update takes about twice as long. 0: off."""
+    λ / (1 - λ)). An update takes two to three times as long. 0: off."""
     teaching: float = Field(default=0.5, ge=0, le=1)
     """The share of the target distribution that is the prediction of the teachers, if the recipe
     has any (`data.teachers`). 0: the teachers are not asked."""

@@ -4,8 +4,9 @@ any moment.
 The trainer gets a model, the batches of each update and a function that evaluates the model; it
 does not know recipes, vocabularies or search. What happens after k updates depends only on the
 state after k updates, so a run that was killed and resumed has the same result as a run that was
-never stopped. The order after every update is: record, snapshots, validation, checkpoint. When a
-run is resumed, the updates after its last checkpoint are repeated.
+never stopped. The order after every update is: record, snapshot, film, validation, checkpoint, and
+once, in a run with a time limit, a new number of updates. When a run is resumed, the updates after
+its last checkpoint are repeated.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class Trainer:
         self.ranks = ranks or Ranks()
         self.resume_command = resume_command or f"dragoman resume {folder}"
         self._listeners = list(listeners) if self.ranks.first else []
+        self._has_display = bool(self._listeners)
         if settings.tensorboard and self.ranks.first:
             self._listeners.append(TensorBoard(folder / "tensorboard"))
         self._seed = seed
@@ -163,8 +165,9 @@ class Trainer:
             return self._outcome()
         self._updater.model.train()
         splits = Splits(self.folder / "training", self.ranks.rank)
-        gradients = self._updater.gradients(self._seed, splits, self._say)
-        self._validate_if_due()  # one that was interrupted
+        say = self._say if self.ranks.first else _print  # each process splits its own batches
+        gradients = self._updater.gradients(self._seed, splits, say)
+        self._validate_if_due()  # makes up for a validation that was interrupted
         while not self.ranks.any(self._stop.requested):  # all stop after the same update
             if self._is_done():
                 return self._finish()
@@ -196,7 +199,7 @@ class Trainer:
         )
         if state.bad_in_a_row < most:
             return
-        state.bad_in_a_row = 0  # whoever resumes has another try
+        state.bad_in_a_row = 0  # a resumed run may try again
         self._save()
         raise UntrainableError(
             f"stopped at update {state.update:,}: {most} updates in a row had a loss or gradient "
@@ -230,7 +233,7 @@ class Trainer:
             return
         if self.ranks.first:
             validate, average = self._validator.validate, self._updater.average
-            # Interrupted, the loop stops at once; going on begins with the validation.
+            # After an interruption, the loop stops at once; a resumed run repeats the validation.
             with suppress(Interrupted):
                 self._record_validation(
                     validate("ema", average.values) if average else validate("current")
@@ -253,7 +256,7 @@ class Trainer:
 
     def _correct_if_due(self) -> None:
         """Recalculate the number of updates from the time that the updates of the first minute
-        took. This is done once in a run that was given minutes."""
+        took. This is done once in a run with a time limit."""
         correction, update = self._correction, self._state.update
         if correction is None or not awaits_correction(self.settings, update):
             return
@@ -356,10 +359,10 @@ class Trainer:
                 )
             if not self._has_ended() and self.settings.final_weights in ("better", "average"):
                 self._checkpoints.check_snapshots(self.settings.average_last)
-            self._forget_what_is_lost()
+            self._forget_lost_weights()
         self._share_state()
         self._updater.restore(checkpoint, self._state)
-        # The first one chooses for all, whose machines may differ.
+        # The first process chooses for all processes, because their machines may differ.
         warning = self._updater.repeat_choices(self._state) if self.ranks.first else None
         self._share_state()
         if warning:
@@ -368,7 +371,7 @@ class Trainer:
             self._updater.repeat_choices(self._state)
         return checkpoint is None
 
-    def _forget_what_is_lost(self) -> None:
+    def _forget_lost_weights(self) -> None:
         """Forget the best weights if their file was removed, damaged or replaced.
 
         If the run has ended and the file is an average of snapshots, nothing is changed.
@@ -391,7 +394,9 @@ class Trainer:
         if lost and not (replaced and ended):
             state.best_value = state.best_loss = None
             state.best_update = state.finished = 0
-            self._say(f"{lost}. The best weights are chosen again from the following validations")
+            if ended:  # so that the last weights are validated again
+                state.validated = 0
+            self._say(f"{lost}. The best weights are chosen again, by the following validations")
 
     def _save(self) -> None:
         if self._log is not None:
@@ -406,7 +411,12 @@ class Trainer:
         self._state.take(TrainingState.from_json(text, self.folder))
 
     def _say(self, text: str) -> None:
+        """Tell the user. Only the first process does, because all have the same to say."""
         for listener in self._listeners:
             listener.on_message(text)
-        if not self._listeners:
-            print(text, file=sys.stderr)
+        if self.ranks.first and not self._has_display:
+            _print(text)
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)

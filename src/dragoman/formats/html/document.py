@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 
 from dragoman.formats.html.open_elements import (
     ENDS_TEXT,
+    HIDES_TITLE,
     KEPT,
-    NAMES_ITS_TITLE,
     NEVER,
     RAW,
     SHOWN,
@@ -118,13 +118,11 @@ class HtmlDocument:
         return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
-        """Add a unit of text with its tags; parts before its first and after its last text stay."""
-        begin, end = 0, len(gathered)
+        """Add the gathered parts as one unit; those before the first text and after the last one
+        are kept as they are written."""
         shown = [part.shown for part in gathered]
-        while begin < end and not shown[begin]:
-            begin += 1
-        while begin < end and not shown[end - 1]:
-            end -= 1
+        filled = [place for place, text in enumerate(shown) if text]
+        begin, end = (filled[0], filled[-1] + 1) if filled else (len(gathered), len(gathered))
         self._parts += gathered[:begin]
         inner = gathered[begin:end]
         said = "".join(shown)
@@ -163,9 +161,7 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
         elif token.kind == "start":
             attributes = {attribute.name: attribute for attribute in token.attributes()}
             marked = _translate_mark(attributes)
-            says = marked
-            if marked is None and token.name in KEPT:
-                says = False
+            says = False if marked is None and token.name in KEPT else marked
             opened = elements.start(token, says)
             if shown := _visible_attributes(token.name, attributes):
                 around = elements.translates(NEVER, around=opened is not None)
@@ -189,13 +185,14 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
         else:
             kept.add(token, is_block, opened is not None, inserts)
             if translates:
-                yield kept.take()
+                yield kept.part()
+                kept = _KeptRun()
         if raw and translates:
             yield _Part("text", raw.written)
         elif raw:
             kept.add(raw, False, False, ())
     if kept:
-        yield kept.take()
+        yield kept.part()
 
 
 class _KeptRun:
@@ -211,7 +208,7 @@ class _KeptRun:
         return bool(self._written)
 
     def add(self, token: HtmlToken, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
-        """Append a token to the running text."""
+        """Append a token that is not translated."""
         if not self._written:
             self._closes = token.kind == "end"
         at = self._length
@@ -221,25 +218,23 @@ class _KeptRun:
         self._is_block |= is_block
         self._opens = opens
 
-    def take(self) -> _Part:
-        """All tokens as one part; the run is empty then."""
+    def part(self) -> _Part:
+        """Return all tokens as one part."""
         kind = "block" if self._is_block else "element"
-        part = _Part(kind, "".join(self._written), self._opens, self._closes, tuple(self._inserts))
-        self.__init__()  # type: ignore[misc]
-        return part
+        return _Part(kind, "".join(self._written), self._opens, self._closes, tuple(self._inserts))
 
 
 def _translate_mark(attributes: dict[str, Attribute]) -> bool | None:
     """The element's own mark: True to translate it, False not to, None without a mark."""
     if "class" in attributes and "notranslate" in attributes["class"].value.split():
         return False
-    said = attributes["translate"].value.lower() if "translate" in attributes else None
-    return {"no": False, "yes": True, "": True}.get(said or "") if said is not None else None
+    said = attributes["translate"].value.lower() if "translate" in attributes else "without"
+    return {"no": False, "yes": True, "": True}.get(said)
 
 
 def _visible_attributes(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
     """The attributes of a tag that a reader sees as text."""
-    if name in NAMES_ITS_TITLE:
+    if name in HIDES_TITLE:
         return []
     shown = [attribute for attribute in attributes.values() if attribute.name in SHOWN]
     return [attribute for attribute in shown if any(map(str.isalnum, attribute.value))]
@@ -253,11 +248,12 @@ def _inserts(shown: Sequence[Attribute], texts: list[Unit]) -> Iterator[Insert]:
 
 
 def _running(parts: Sequence[_Part]) -> Unit:
-    """The unit of texts and tags, of which the first and the last are texts."""
+    """Return the unit of ``parts``, of which the first and the last are texts."""
     behind = [""] * len(parts)  # the first character of the next text
     for number in range(len(parts) - 2, -1, -1):
         following = parts[number + 1]
-        behind[number] = following.written[0] if following.kind == "text" else behind[number + 1]
+        is_text = following.kind == "text"
+        behind[number] = unescape(following.written[:32])[:1] if is_text else behind[number + 1]
     text, tags = "", list[Code]()
     for part, next_character in zip(parts, behind, strict=True):
         if part.kind == "text":
@@ -285,7 +281,7 @@ def _running(parts: Sequence[_Part]) -> Unit:
 
 
 def _with_space(tag: Code) -> Code:
-    """A picture keeps the space after it; at other tags one space replaces two."""
+    """Return a picture with the space after it; other tags stay as they are."""
     is_shown = _PICTURE.match(tag.written) is not None
     return replace(tag, written=f"{tag.written} ") if is_shown else tag
 

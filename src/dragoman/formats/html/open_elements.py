@@ -5,15 +5,15 @@ implicitly (``<p>`` before ``<p>``) and reopen some (``<b>`` in the next paragra
 follows them as far as it matters for the translate attribute; it builds no tree. Content that is
 misplaced in a table, outside its cells, is treated as if it came before the table, as in browsers.
 
-The sets of elements at the top are by their effect on open elements, and by their role in
-translation.
+The sets of elements before ``ENDS_TEXT`` say how elements affect those that are open; the other
+sets, their role in translation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 
 from dragoman.formats.html.tokens import HtmlToken
 
@@ -70,7 +70,7 @@ TABLE_PARTS = {
     "td": {"caption", "colgroup", "td", "th"},
     "th": {"caption", "colgroup", "td", "th"},
 }
-"""Parts of a table, each with the other parts that it ends."""
+"""Parts of a table, each with the open parts that its start tag ends."""
 HTML_IN = {
     "svg": {"desc", "foreignobject", "title"},
     "math": {"annotation-xml", "mi", "mn", "mo", "ms", "mtext"},
@@ -100,7 +100,7 @@ NEVER = {*RAW, "math", "svg", "template", "plaintext"} - {"title"}
 """Elements whose content is never running text, whatever their marks."""
 SHOWN = {"alt", "placeholder", "title"}
 """Attributes that a reader sees as text."""
-NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
+HIDES_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
 """Elements whose title no reader sees."""
 
 
@@ -252,11 +252,10 @@ class OpenElements:
         if name in ENDS_P:
             self._pop_to({"p"}, {*SCOPE, "button"})
         top = self._current
-        if name in HEADINGS and top in HEADINGS:
+        if (name in HEADINGS and top in HEADINGS) or (
+            name in ("option", "optgroup") and top == "option"
+        ):
             self._stack.pop()
-        elif name in ("option", "optgroup"):
-            if top == "option":
-                self._stack.pop()
         elif name == "button":
             self._pop_to({"button"}, SCOPE)
         elif name in ("rb", "rtc", "rp", "rt"):
@@ -295,12 +294,8 @@ class OpenElements:
             return False
         ended = TABLE_PARTS[name]
         for inner in range(place + 1, len(self._stack)):
-            if self._stack[inner].name in ended:
-                self._close_from(inner)
-                break
-        # Only parts of a table may be between the table and its parts.
-        for inner in range(place + 1, len(self._stack)):
-            if self._stack[inner].name not in IN_TABLE:
+            # Only parts of a table may be between the table and its parts.
+            if self._stack[inner].name in ended or self._stack[inner].name not in IN_TABLE:
                 self._close_from(inner)
                 break
         return True
@@ -372,14 +367,8 @@ class OpenElements:
         if len(self._stack) >= MAX_OPEN or not self._formatting:
             return
         is_open = set(self._stack)
-        first = len(self._formatting)
-        while first > 0:
-            element = self._formatting[first - 1]
-            if element is None or element in is_open:
-                break
-            first -= 1
-        going_on = [element for element in self._formatting[first:] if element is not None]
-        self._stack += going_on[: MAX_OPEN - len(self._stack)]
+        going_on = list(takewhile(lambda element: element not in is_open, self._since_cell()))
+        self._stack += going_on[::-1][: MAX_OPEN - len(self._stack)]
 
     def _end_formatting(self, name: str) -> None:
         """Run the adoption agency algorithm, as far as it moves open elements."""
@@ -395,7 +384,8 @@ class OpenElements:
                 self._formatting.remove(element)
                 return
             place = self._stack.index(element)
-            if any(above.name in SCOPE for above in self._stack[place + 1 :] if not above.foreign):
+            inside = self._stack[place + 1 :]
+            if any(it.holds_html if it.foreign else it.name in SCOPE for it in inside):
                 return
             inner = range(place + 1, len(self._stack))
             furthest = next((n for n in inner if self._stack[n].special), None)

@@ -1,5 +1,6 @@
-"""The steps of a lesson about a sentence, one function for each, computed with the run's model; the
-last, the training of the run, comes from its log and its film.
+"""The steps of a lesson, which explains how the model of a run translates one sentence. The last
+step shows how it learned, from the log of the training and from its film (weights that were saved
+during the training).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _MOST_WORDS = 13
 _CANDIDATES = 12
 _TEMPERATURES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 _ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0)
+"""The strengths of the length penalty that are compared."""
 _POINTS = 300
 """About this many points make the curve of the training loss."""
 
@@ -297,7 +299,7 @@ def learning_step(
 ) -> answer.LearningStep:
     """Return the losses of the training, the samples of its validations, and what each moment of
     its film makes of the sentence. A run that has no film shows its snapshots."""
-    run, lines = reader.predictor.run, list(reader.predictor.run.metrics())
+    lines = list(reader.predictor.run.metrics())
     updates = [
         (line["update"], shorten(line["nll"]))
         for line in lines
@@ -319,12 +321,13 @@ def learning_step(
             for line in validations
             for sample in line.get("samples", [])[:2]
         ],
-        moments=_moments(run, reader, ids, tokens, place),
+        moments=_moments(reader, ids, tokens, place),
     )
 
 
 def learn_beside(subject: Subject, name: str) -> answer.Beside:
-    """Return what some moments of a run of any family make of the sentence. ``name``: its name."""
+    """Return the outputs for the sentence at some moments of another run's training. ``name``: the
+    name of that run, which may be of any family."""
     run, engine = subject.run, subject.predictor.engine
     request = engine.request(subject.predictor.source_ids(subject.sentence), engine.search_settings)
 
@@ -340,8 +343,8 @@ def learn_beside(subject: Subject, name: str) -> answer.Beside:
 
 
 def _files(run: Run, model: Network) -> list[tuple[int, Path]]:
-    """Return the updates and the weights of the film of a run, or of its snapshots. None of a large
-    model: each would take as long as opening the run."""
+    """Return the updates and the weights of the film of a run, or of its snapshots. The list is
+    empty for a large model, because loading each file would take as long as opening the run."""
     if sum(tensor.numel() for tensor in model.parameters()) > MOST_PARAMETERS:
         return []
     return run.film() or run.snapshots()
@@ -353,14 +356,11 @@ def _loss(scores: Mapping[str, float]) -> float | None:
 
 
 def _moments(
-    run: Run, reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
+    reader: Reader, ids: Sequence[int], tokens: Sequence[int], place: int
 ) -> list[answer.Moment]:
-    readers = (
-        (update, Reader(reader.predictor, run.model(file)))
-        for update, file in _files(run, reader.model)
-    )
-    moments: list[answer.Moment] = []
-    for update, earlier in readers:
+    run, moments = reader.predictor.run, list[answer.Moment]()
+    for update, file in _files(run, reader.model):
+        earlier = Reader(reader.predictor, run.model(file))
         probability, best = earlier.next_token(ids, tokens, place, Intervention())
         (output,) = earlier.texts([ids])
         moments.append(

@@ -57,8 +57,7 @@ class Cut(Generic[Asked]):
     sentences: list[str]
     """All sentences into which the text of the request was split."""
     request: Asked
-    """The request, but its text is now only the sentence to inspect (or the whole text, if the run
-    does not split texts)."""
+    """The request. If it names a sentence, its text is now this sentence alone."""
     ids: list[int]
     """The tokens of the text of ``request``."""
 
@@ -71,14 +70,15 @@ MAX_MEASURED = 60_000
 tokens."""
 
 OF_SOURCE: tuple[Part, ...] = ("encoder",)
+"""The attentions in which source tokens attend."""
 OF_TARGET: tuple[Part, ...] = ("decoder", "cross")
-"""The attentions in which target tokens attend; in those of ``OF_SOURCE``, source tokens attend."""
+"""The attentions in which target tokens attend."""
 OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
 """The attentions in which source tokens are attended to."""
 
 Sizes = Callable[[int, int], int]
 """A function from the numbers of source and target tokens to the number of attention weights in the
-answer."""
+largest part of the answer."""
 
 
 class Inspector:
@@ -191,8 +191,11 @@ class Inspector:
                     "no_such_token", f"{name} must be below {size}.", field=name, vocabulary=size
                 )
         if request.given and (request.prefix_tokens or self._target.eos in request.given):
-            raise Refusal("two_outputs", "given is a whole output. Leave prefix_tokens out.")
-        self.under(request)
+            raise Refusal(
+                "two_outputs",
+                "given is a whole output, without its end symbol. Leave prefix_tokens out.",
+            )
+        self.under(request)  # refuses unknown heads
         return request
 
     def layer(self, part: Part, layer: int, head: int, where: str) -> AttentionLayer:
