@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import shutil
 from collections.abc import Callable
@@ -326,6 +327,18 @@ def test_a_run_without_a_film_shows_its_snapshots(run: Run, tmp_path: Path) -> N
     assert snapshots and [moment.update for moment in moments] == snapshots
 
 
+def test_a_skipped_update_and_a_damaged_film_are_left_out(run: Run, tmp_path: Path) -> None:
+    folder = shutil.copytree(run.folder, tmp_path / "odd")
+    first, *others = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
+    skipped = json.loads(first) | {"loss": None, "nll": None, "perplexity": None, "skipped": True}
+    (folder / "metrics.jsonl").write_text("\n".join([json.dumps(skipped), *others, ""]), "utf-8")
+    damaged, *whole = (update for update, _ in run.film())
+    (folder / "film" / f"{damaged:08}.safetensors").write_bytes(b"damaged")
+    learning = make_lesson(subject_of(Run.open(folder), "", "fp32")).learning
+    assert skipped["kind"] == "update" and skipped["update"] not in dict(learning.training)
+    assert [moment.update for moment in learning.moments] == whole
+
+
 def test_of_any_sentence_the_word_that_looks_most(run: Run) -> None:
     lesson = make_lesson(subject_of(run, "The dog sleeps.", "fp32"))
     assert lesson.other is None and lesson.deciding is None and not lesson.other_changes
@@ -363,11 +376,14 @@ def test_sentences_that_give_no_lesson(run: Run, text: str, message: str) -> Non
 
 def test_the_server_gives_the_same(run: Run, lesson: Lesson) -> None:
     async def ask() -> None:
-        served = open_run(run, ServeSettings(precision="fp32"), "tiny")
+        served = open_run(run, ServeSettings(precision="fp32"), "one-tiny")
         async with client_of(served) as client:
-            answer = await client.post("/v1/lesson", json={"run": "tiny"})
+            answer = await client.post("/v1/lesson", json={"run": "one-tiny"})
             assert answer.status_code == 200, answer.text
             told = Lesson.model_validate(answer.json())
+            assert told.model.name == "one-tiny"
+            figure = await client.post("/v1/figures", json={"name": "mask", "sentence": "A dog."})
+            assert figure.json()["run"] == "one-tiny"
             assert told.model_copy(update={"model": lesson.model}) == lesson
             refused = await client.post("/v1/lesson", json={"text": "a " * 60})
             assert refused.status_code == 400 and refused.json()["code"] == "no_lesson"
@@ -399,6 +415,22 @@ def test_a_damaged_run_is_not_shown_beside(
     assert files
     files[0][1].write_bytes(b"damaged")
     assert beside(run, other) == []
+
+
+def test_a_run_that_loses_its_weights_keeps_the_lessons_of_others(
+    run: Run, run_of: Callable[..., Run], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(run_of("translation", "text", "recurrent").folder, tmp_path / "lstm")
+
+    async def ask() -> None:
+        settings, both = ServeSettings(precision="fp32"), {"tiny": run, "lstm": Run.open(folder)}
+        async with client_of(*(open_run(it, settings, name) for name, it in both.items())) as http:
+            shutil.rmtree(folder)
+            answer = await http.post("/v1/lesson", json={"run": "tiny"})
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["beside"] == []
+
+    asyncio.run(ask())
 
 
 def test_a_run_of_another_family_is_shown_beside(run: Run, run_of: Callable[..., Run]) -> None:

@@ -358,9 +358,13 @@ def test_figures(client: Open) -> None:
                 {"name": "mask", "values": {"layer": 77}},
                 {"name": "position-learned"},
                 {"name": "pronoun"},
+                {"name": "x" * 10_000},
+                {"name": "scale", "values": {"x" * 10_000: 1}},
+                {"x" * 10_000: 1},
             ):
                 refused = await http.post("/v1/figures", json=wrong)
                 assert refused.status_code == 400, wrong
-                assert refused.json()["error"]
+                assert refused.json()["error"] and len(refused.content) < 1_000
+            await post(http, "/v1/figures", name="lookup", sentence="\u200b")
 
     asyncio.run(check())

@@ -36,8 +36,8 @@ bands."""
 
 _LACKING = {
     INSIDE: Words(
-        "This figure opens a Transformer, and this run is a {kind} model.",
-        "이 그림은 Transformer에만 있습니다. 이 모델은 {kind} 모델입니다.",
+        "This shows the inside of a Transformer, and this run is a {kind} model.",
+        "Transformer의 내부를 보여 줍니다. 이 모델은 {kind} 모델입니다.",
     ),
     WRITES: Words(
         "This {kind} model writes nothing, so it chooses no words one after another.",

@@ -329,7 +329,7 @@ class Run:
     def example(self) -> Path | None:
         """A file that a run can read, kept in its folder; None if there is none."""
         files = sorted(self.folder.glob(f"{EXAMPLE}.*"))
-        return next((path for path in files if not path.is_symlink()), None)
+        return next((path for path in files if path.is_file() and not path.is_symlink()), None)
 
     @property
     def last_update(self) -> int:
@@ -348,8 +348,9 @@ class Run:
 
     @property
     def written(self) -> int:
-        """When its weights were written, in seconds since 1970."""
-        return int(self._weights_path.stat().st_mtime)
+        """When its weights were written, in seconds since 1970; 0 for a run that lost them."""
+        path = self.folder / self._weights
+        return int(path.stat().st_mtime) if path.is_file() else 0
 
     @property
     def _weights_path(self) -> Path:

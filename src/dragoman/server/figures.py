@@ -16,6 +16,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from dragoman.base.errors import DataError, DragomanError, FileError, RecipeError, RunError
+from dragoman.base.wording import shorten
 from dragoman.insight.figures import catalogue
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.needs import transformer_of
@@ -31,7 +32,6 @@ from dragoman.serving.service.service import Service
 
 MAX_KEPT = 48_000_000
 """The most bytes of figures that are kept for each run."""
-MAX_SUBJECTS = 4
 MAX_SENTENCE = 120
 """The most source tokens of a sentence; a figure shows every one of them."""
 OF_OPERATORS = (DataError, FileError, RecipeError, RunError)
@@ -155,7 +155,7 @@ class FigureMaker:
         # The run's own example would be a file of the machine on which it was trained.
         own = "" if run.takes_files else None
         opening = partial(_open_subject, run.run, run.settings.precision, own)
-        self._subject = lru_cache(MAX_SUBJECTS)(opening)
+        self._subject = lru_cache(1)(opening)  # each has a model of its own in memory
 
     def make(self, request: FigureRequest) -> bytes:
         """Make a figure, as JSON. It takes some time, and stops at the next part of the work if the
@@ -172,8 +172,8 @@ class FigureMaker:
         if name not in captions():
             raise Refusal(
                 "no_such_figure",
-                f"There is no figure {name!r}. GET /v1/figures lists all figures.",
-                figure=name,
+                f"There is no figure {shorten(name, 100)!r}. GET /v1/figures lists all figures.",
+                figure=shorten(name, 100),
             )
         missing = self._missing[name]
         if missing is not None:
@@ -193,7 +193,7 @@ class FigureMaker:
             caption=_both(made.caption),
             notes=[_both(note) for note in made.notes],
             source=_both(made.source),
-            run=made.run,
+            run=made.run and self._name,
             sentence="" if subject is None else subject.sentence,
             sliders=[
                 _slider(slider, values.get(slider.name, slider.start))

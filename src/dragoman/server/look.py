@@ -110,7 +110,7 @@ def lesson_endpoints(service: Service) -> Endpoints:
     routes = Endpoints(service)
 
     @lru_cache(MAX_KEPT)
-    def make(written: tuple[tuple[int, ...], ...], name: str, text: str) -> bytes:
+    def make(written: tuple[int, ...], name: str, text: str) -> bytes:
         """``written``: the versions of all runs; a lesson is kept only for these."""
         return _make(service.catalogue.run_named(name), text, service.catalogue.translating)
 
@@ -137,6 +137,7 @@ def _make(run: ServedRun, text: str, others: Sequence[ServedRun]) -> bytes:
     with as_refusal("no_lesson", run.run, run.name):
         subject = subject_of(run.run, text, run.settings.precision)
         lesson = make_lesson(subject)
+        lesson.model.name = run.name  # folders of several runs may be called alike
         for family in sorted(families.keys() - {run.run.recipe.model.kind}):
             other = families[family]
             with suppress(DragomanError):  # a damaged run has its own messages elsewhere

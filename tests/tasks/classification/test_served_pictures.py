@@ -221,7 +221,7 @@ def test_figures_of_a_labeller_show_no_file(bars: Run, served: Served) -> None:
                     "/v1/figures", json={"name": name, "sentence": "/etc/hostname"}
                 )
                 assert refused.status_code == 400 and refused.json()["code"] == "no_figure_here"
-            assert "opens a Transformer" in listed["heads"]["missing"]["en"]
+            assert "the inside of a Transformer" in listed["heads"]["missing"]["en"]
 
     asyncio.run(check())
 

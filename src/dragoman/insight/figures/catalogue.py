@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.wording import shorten
 from dragoman.demo.corpus import NOTICE
 from dragoman.insight.figures import (
     attention,
@@ -287,7 +288,7 @@ def validate(
     for key, value in values.items():
         if key not in known:
             has = ", ".join(known) or "none"
-            raise DragomanError(f"{name} has no slider {key!r}; it has: {has}")
+            raise DragomanError(f"{name} has no slider {shorten(key, 100)!r}; it has: {has}")
         slider = known[key]
         if value not in slider.values:
             allowed = ", ".join(f"{choice:g}" for choice in slider.values)

@@ -212,7 +212,7 @@ def _find_undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
     (both from 0) where it is largest, because such a row looks at two words. Rows of punctuation
     and of start and end symbols are left out. ``wanted``: the number of the head, from 1, or 0 for
     any head."""
-    second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
+    second = np.sort(opened.weights, axis=-1)[:, :, -2:][:, :, 0]  # (H, T)
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)
     # Start and end symbols and punctuation are uninteresting examples.

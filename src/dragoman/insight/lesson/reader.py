@@ -24,6 +24,8 @@ from dragoman.search.hypothesis import Hypothesis, StepRecord
 MOST_TOKENS = 40
 """The most tokens of a sentence or its translation, with the end symbol: a lesson shows every one
 of them. A longer translation is cut."""
+_AT_ONCE = 16
+"""The most sources of one search."""
 DIGITS = 6
 """The significant digits of numbers in a lesson."""
 
@@ -71,7 +73,9 @@ class Reader:
         prefix: Sequence[int] = (),
     ) -> list[str]:
         """Return the best output of each source as text. The arguments are those of ``search``."""
-        results = self.search(sources, probe, prefix)
+        # A lesson that is given up ends after a part of the sources.
+        parts = [sources[n : n + _AT_ONCE] for n in range(0, len(sources), _AT_ONCE)]
+        results = [best for part in parts for best in self.search(part, probe, prefix)]
         return self.engine.target.raw([hypotheses[0].tokens for hypotheses in results])
 
     def logits(

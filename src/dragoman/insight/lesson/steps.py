@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dragoman.base.errors import RunError
 from dragoman.engine.attention import attention_of
-from dragoman.engine.session import Intervention, teacher_forced
+from dragoman.engine.session import Intervention, begin_part, teacher_forced
 from dragoman.forms.text_form import as_text
 from dragoman.insight.head import softmax
 from dragoman.insight.lesson import answer
@@ -303,7 +305,7 @@ def learning_step(
     updates = [
         (line["update"], shorten(line["nll"]))
         for line in lines
-        if line["kind"] == "update" and math.isfinite(line["nll"])
+        if line["kind"] == "update" and line["nll"] is not None and math.isfinite(line["nll"])
     ]
     # An update may be validated twice, the second time with averaged weights.
     validations = {line["update"]: line for line in lines if line["kind"] == "validation"}.values()
@@ -332,6 +334,7 @@ def learn_beside(subject: Subject, name: str) -> answer.Beside:
     request = engine.request(subject.predictor.source_ids(subject.sentence), engine.search_settings)
 
     def output(model: Network) -> str:
+        begin_part()
         ((best, *_),) = engine.over(model).search([request])
         return engine.target.raw([best.tokens])[0]
 
@@ -360,10 +363,9 @@ def _moments(
 ) -> list[answer.Moment]:
     run, moments = reader.predictor.run, list[answer.Moment]()
     for update, file in _files(run, reader.model):
-        earlier = Reader(reader.predictor, run.model(file))
-        probability, best = earlier.next_token(ids, tokens, place, Intervention())
-        (output,) = earlier.texts([ids])
-        moments.append(
-            answer.Moment(update=update, output=output, probability=shorten(probability), best=best)
-        )
+        with suppress(RunError):  # a run works without its film
+            earlier = Reader(reader.predictor, run.model(file))
+            probability, best = earlier.next_token(ids, tokens, place, Intervention())
+            (output,), p = earlier.texts([ids]), shorten(probability)
+            moments.append(answer.Moment(update=update, output=output, probability=p, best=best))
     return moments

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from pydantic import ValidationError
 
 from dragoman.base.errors import RecipeError, RunError
-from dragoman.base.wording import plural
+from dragoman.base.wording import plural, shorten
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
@@ -375,7 +375,7 @@ def bad_field(error: ValidationError, begin: str = "") -> Refusal:
     """Make the refusal for the first invalid field or setting of a validation error. ``begin``: the
     beginning of its message."""
     problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"])
+    where = shorten(".".join(str(part) for part in problem["loc"]), 100)
     message = problem["msg"].removeprefix("Value error, ")
     detail = f"{where}: {message}" if where else message
     return Refusal("bad_field", f"{begin}{detail}", field=where, problem=message)

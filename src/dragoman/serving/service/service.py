@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
@@ -78,7 +79,7 @@ class Service:
         self.under_way: set[object] = set()
         """A mark for each request that has been read and may have chosen a run. After a reload, the
         server closes an old run when all marks from before are gone."""
-        self._making = asyncio.Lock()
+        self._making = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self.closing = False
         """True while the server is shutting down. It then only finishes accepted requests."""
 
@@ -177,7 +178,7 @@ class Service:
         as long as the same runs are served, so it is computed only once."""
         made = self.catalogue.made
         if name not in made:
-            async with self._making:  # requests that come meanwhile wait for the same result
+            async with self._making[name]:  # requests that come meanwhile wait for the same result
                 if name not in made:
                     made[name] = await asyncio.to_thread(make)
         result: T = made[name]
