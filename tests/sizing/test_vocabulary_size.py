@@ -68,15 +68,3 @@ def test_rare_characters_are_bytes_before_a_vocabulary_grows(tmp_path: Path) -> 
     assert 0.98 < text.character_coverage < 0.9999
     # Counted here with what is held out, too.
     assert counts.characters_for(text.character_coverage) < 1.05 * 2 / 3 * (2_000 - 3 - 256)
-
-
-@pytest.mark.parametrize("words", [60, 61, 62, 63, 700])
-def test_a_size_that_the_text_determines_suits_the_kernels(words: int, tmp_path: Path) -> None:
-    """An odd vocabulary has no kernels in bf16."""
-    draw = random.Random(words)
-    known = ["".join(draw.choices("abcdefgh", k=6)) for _ in range(words)]
-    for name in ("my.en", "my.de"):
-        lines = (" ".join(draw.choices(known, k=7)) + "\n" for _ in range(300))
-        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
-    recipe, _ = recipe_of([str(tmp_path / name) for name in ("my.en", "my.de")])
-    assert 280 < recipe.text.vocabulary < 2_000 and recipe.text.vocabulary % 8 == 0

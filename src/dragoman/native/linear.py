@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from dragoman.native import loader
 from dragoman.native.abi import POINTER, WHOLE, Part
@@ -30,10 +31,10 @@ TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def is_supported(inputs: int, outputs: int, precision: Precision) -> bool:
-    """True if this machine has the kernels, for these sizes (bf16 takes numbers in pairs)."""
+    """True if this machine has the kernels, for these sizes (bf16 takes inputs in pairs)."""
     if not loader.is_loaded() or loader.function(f"pack_weights_{precision}") is None:
         return False
-    return precision == "fp32" or (inputs % 2 == 0 and outputs % 2 == 0)
+    return precision == "fp32" or inputs % 2 == 0
 
 
 _changes = 0
@@ -159,7 +160,8 @@ def forward_rows(
 def backward_input_rows(
     grad: Tensor, packed: PackedWeights, hidden: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
-    """dy (P, N) -> dx (P, K); on through the ReLU and dropout that made ``hidden``, if given."""
+    """dy (P, N), or (P, N + 1) in bf16 with an odd N -> dx (P, K); on through the ReLU and dropout
+    that made ``hidden``, if given."""
     out = torch.empty((grad.shape[0], packed.inputs), dtype=packed.dtype)
     kernel = packed.kernel(f"linear_backward_input_{packed.precision}")
     kernel(
@@ -168,8 +170,7 @@ def backward_input_rows(
         address(packed.backward_words()),
         address(out),
         out.stride(0),
-        grad.shape[0],
-        packed.outputs,
+        *grad.shape,
         packed.inputs,
         address(hidden),
         0 if hidden is None else hidden.stride(0),
@@ -219,6 +220,8 @@ class _Linear(torch.autograd.Function):
         packed: PackedWeights = ctx.packed
         count, parameters = ctx.parameters
         grad = as_rows(grads[0].to(packed.dtype))
+        if packed.precision == "bf16" and packed.outputs % 2:  # it is multiplied in pairs
+            grad = pad(grad, (0, 1))
         slopes = weight_gradients(grad, rows, parameters[:count], parameters[count:])
         dx = None
         if ctx.needs_input_grad[0]:

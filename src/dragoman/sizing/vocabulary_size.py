@@ -23,9 +23,6 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.recipe_text import sets
 
-_MULTIPLE = 8
-"""Sizes that the text determines are multiples of this: kernels multiply bf16 in pairs, so that an
-odd vocabulary would be trained without them, up to three times as slowly."""
 _SHARE = 2 / 3
 """The largest share of the tokens for single characters, except in a vocabulary of characters."""
 
@@ -105,11 +102,6 @@ def _fit(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str
             largest_size(training_lines(recipe, sides), asked, seed=recipe.seed, symbols=symbols)
             for sides in parts
         )
-    rounded = size - size % _MULTIPLE
-    if size != settings.vocabulary and all(
-        rounded > others + text.characters_for(coverage) for text in counts
-    ):
-        size = rounded
     if size > settings.vocabulary or coverage < settings.character_coverage:
         say(_summary(size, coverage, settings, counts))
     return recipe.override(text={"vocabulary": size, "character_coverage": coverage})

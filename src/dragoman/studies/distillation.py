@@ -165,7 +165,7 @@ def _describe(
     if plan.minutes is not None:
         text = min(text, OF_TEXT * plan.minutes)
         rest = plan.minutes - text
-    lines, teachers = f"{plan.pairs:,} lines", plural(len(runs), "teacher")
+    lines, teachers = plural(plan.pairs, "line"), plural(len(runs), "teacher")
     yield f"step 1: translate {lines} with {teachers}: about {duration(text)}"
     both = f"{plan.pairs:,} pairs and their translations"
     yield f"step 2: train the student on {both}: about {duration(rest)}"
