@@ -230,14 +230,14 @@ def _with_recipe(folder: Path, text: str) -> Path:
 
 
 def test_predictions_are_kept_to_the_bit(student: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is asked for first, as after a resumption, and however the text is kept."""
+    """Whatever is asked for first, and however the text is kept."""
     recipe = Run.open(student).recipe
     prepared = prepare(recipe, student, quietly)
     store, cpu = prepared.train, torch.device("cpu")
     pairs = Pairs(store, recipe, prepared.forms)
-    first, second = (predictions_of(recipe, pairs, store, cpu) for _ in range(2))
+    first, second = (predictions_of(recipe, pairs, store, cpu, quietly) for _ in range(2))
     monkeypatch.setattr(teaching, "MOST_KEPT", 1)
-    anew = predictions_of(recipe, pairs, store, cpu)
+    anew = predictions_of(recipe, pairs, store, cpu, quietly)
     batches = [pairs.batch(1, ids) for ids in ([3, 40, 5], [200], [5, 3], [41, 4, 40])]
     for batch in batches[::-1]:
         second(batch)

@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 import torch
 
 from dragoman.base.wording import plural
 from dragoman.data.batches import make_batch
 from dragoman.models.catalogue.networks import new_network
-from dragoman.models.interface import writing
+from dragoman.models.interface import Writing, writing
 from dragoman.models.settings import ModelSettings
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
@@ -28,10 +27,11 @@ from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, settings_of, size_for
 from dragoman.training.distributed import Ranks, own_device, processes
-from dragoman.training.fastest_way import measure_throughput
+from dragoman.training.fastest_way import fastest_way, measure_throughput
 from dragoman.training.losses.objectives import next_token
 from dragoman.training.minutes import SHARE
 from dragoman.training.settings import OptimizerSettings, TrainingSettings
+from dragoman.training.update import Batches
 
 UPDATES_WANTED = {"adam": 2_000, "muon": 500}
 """The number of updates by optimizer: if there are few tokens, updates are made smaller to reach
@@ -117,45 +117,42 @@ def _describe(size: Size, task: Spec) -> str:
     return f"{parts}, updates of {size.tokens_per_update:,} tokens"
 
 
-def _sentences(tokens: int, device: str) -> int:
-    """Sentences of a timed micro-batch; a full one for a GPU, where it takes as long as few."""
-    whole = tokens // _LENGTH
-    return _SENTENCES if device == "cpu" else max(_SENTENCES, whole)
-
-
 def tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Target tokens per second when this machine trains a model of this size."""
-    size = size_for(family, size)
+    size, device = size_for(family, size), own_device()
     shape, tokens = settings_of(family, task, size), int(size.plan["tokens_per_micro_batch"])
-    return _measure_speed(task, shape, size.vocabulary, size.optimizer, tokens)
+    low = device != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
+    optimizer = OptimizerSettings(kind=size.optimizer)
+    settings = TrainingSettings(precision="bf16" if low else "auto", optimizer=optimizer)
+    # A GPU takes as long for a few sentences as for a full micro-batch.
+    count = _SENTENCES if device == "cpu" else max(_SENTENCES, tokens // _LENGTH)
+    model, batches = _random_work(task, shape, size.vocabulary, count)
+    return _measure_speed(model, settings, batches)
 
 
 def speed_of(recipe: Recipe) -> float:
-    """Target tokens per second when this machine trains by a recipe."""
-    optimizer, tokens = recipe.training.optimizer.kind, recipe.plan.tokens_per_micro_batch
-    return _measure_speed(recipe.spec, recipe.model, recipe.text.vocabulary, optimizer, tokens)
+    """Target tokens per second when this machine trains by a recipe in its fastest way."""
+    count = max(1, recipe.plan.tokens_per_micro_batch // _LENGTH)
+    model, batches = _random_work(recipe.spec, recipe.model, recipe.text.vocabulary, count)
+    objective, ranks = next_token(model, 0.1), Ranks(device=own_device())
+    way = fastest_way(model, objective, recipe.training, batches, ranks=ranks).way
+    return _measure_speed(model, recipe.training.model_copy(update={"way": way}), batches)
 
 
-def _measure_speed(
-    task: Spec, shape: ModelSettings, vocabulary: int, kind: Literal["adam", "muon"], tokens: int
-) -> float:
-    """Measure the speed of training a new model. ``tokens``: the tokens of a micro-batch."""
-    device = own_device()
-    model = writing(new_network(shape, vocabulary, vocabulary))
+def _random_work(
+    task: Spec, shape: ModelSettings, vocabulary: int, count: int
+) -> tuple[Writing, Batches]:
+    """Make a new model and batches for it, of ``count`` random sentences each."""
     draw = torch.Generator().manual_seed(0)
-    count = _sentences(tokens, device)
-    sentences = torch.randint(3, vocabulary, (count, _LENGTH - 1), generator=draw)
-    batch = make_batch(list(sentences) if task.reads else None, list(sentences), 1, 2)
-    low = device != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
-    optimizer = OptimizerSettings(kind=kind)
-    settings = TrainingSettings(precision="bf16" if low else "auto", optimizer=optimizer)
+    sentences = list(torch.randint(3, vocabulary, (count, _LENGTH - 1), generator=draw))
+    batch = make_batch(sentences if task.reads else None, sentences, 1, 2)
+    return writing(new_network(shape, vocabulary, vocabulary)), lambda *_: [lambda: batch]
+
+
+def _measure_speed(model: Writing, settings: TrainingSettings, batches: Batches) -> float:
+    """Measure the speed of training a model, in target tokens per second."""
+    objective, ranks = next_token(model, settings.label_smoothing), Ranks(device=own_device())
     measured = measure_throughput(
-        model,
-        next_token(model, settings.label_smoothing),
-        settings,
-        lambda *_: [lambda: batch],
-        seconds=1.0,
-        most=10,
-        ranks=Ranks(device=device),
+        model, objective, settings, batches, seconds=1.0, most=10, ranks=ranks
     )
     return measured.tokens_per_second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,12 +10,14 @@ import numpy as np
 import torch
 
 from dragoman.base.errors import RunError
+from dragoman.base.wording import plural
 from dragoman.data.batches import Batch
 from dragoman.data.chunks import fit, sizes_of
 from dragoman.data.plan import limits_of
 from dragoman.data.store import TokenStore
 from dragoman.engine.ensemble import readers_of
 from dragoman.models.ensemble import Ensemble
+from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks import catalogue
@@ -64,12 +66,13 @@ def check_teachers(runs: Sequence[Run]) -> None:
 
 
 def predictions_of(
-    recipe: Recipe, examples: Pairs, store: TokenStore, device: torch.device
+    recipe: Recipe, examples: Pairs, store: TokenStore, device: torch.device, say: Say
 ) -> Callable[[Batch], Likely]:
     """Return the function that predicts the target of a batch with all teachers together: the mean
     of their distributions.
 
-    The predictions are kept in memory if the pairs are the same in each epoch, and few enough.
+    If the pairs are the same in each epoch, and few enough, all of them are predicted now and kept
+    in memory, so that the updates that follow take equally long.
     """
     runs = teacher_runs(recipe)
     networks = [run.model().to(device) for run in runs]
@@ -77,7 +80,8 @@ def predictions_of(
     is_fixed = not (recipe.text.sampling or recipe.training.noise.is_on)
     if not is_fixed or store.total("target") + len(store) > MOST_KEPT:
         return predicting
-    return _KeptPredictions(predicting, examples, recipe, store)
+    say(f"{plural(len(runs), 'teacher predicts', 'teachers predict')} {len(store):,} pairs once")
+    return _KeptPredictions(predicting, examples, recipe, store, device)
 
 
 MOST_KEPT = 1 << 20
@@ -88,8 +92,7 @@ the same to the last bit."""
 
 
 class _KeptPredictions:
-    """The predictions of teachers for the pairs of a store: each is made once, when it is first
-    learned, and kept in memory."""
+    """The predictions of teachers for all pairs of a store, kept in memory."""
 
     def __init__(
         self,
@@ -97,39 +100,21 @@ class _KeptPredictions:
         examples: Pairs,
         recipe: Recipe,
         store: TokenStore,
+        device: torch.device,
     ) -> None:
-        self._predicting, self._examples = predicting, examples
         sizes = sizes_of(store, slice(None))
-        self._learned = fit(sizes, limits_of(store, recipe.bounded_plan))
-        self._begins = np.concatenate([[0], np.cumsum(np.where(self._learned, sizes[-1], 0))])
-        self._known = np.zeros(-(-len(store) // _TOGETHER), np.bool_)
-        self._kept: Likely | None = None
+        learned = fit(sizes, limits_of(store, recipe.bounded_plan))
+        self._begins = np.concatenate([[0], np.cumsum(np.where(learned, sizes[-1], 0))])
+        ids, parts = np.flatnonzero(learned), list[Likely]()
+        for block in np.split(ids, np.flatnonzero(np.diff(ids // _TOGETHER)) + 1):
+            likely = predicting(examples.batch(0, block.tolist()).to(device))
+            parts.append(Likely(likely.probabilities.half().cpu(), likely.tokens.int().cpu()))
+        self._kept = Likely(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
     def __call__(self, batch: Batch) -> Likely:
         """Return what the teachers predict of a batch of these pairs."""
-        device = batch.target_out.device
-        needed = np.unique(np.array(batch.ids) // _TOGETHER)
-        for block in needed[~self._known[needed]].tolist():
-            self._predict(block, device)
-        assert self._kept is not None  # a batch has at least one example
-        rows = self._rows(batch.ids)
+        begins, device = self._begins, batch.target_out.device
+        places = np.concatenate([np.arange(*begins[i : i + 2]) for i in batch.ids])
+        rows = torch.from_numpy(places)
         probabilities, tokens = (part[rows].to(device) for part in self._kept)
         return Likely(probabilities.float(), tokens.long())
-
-    def _predict(self, block: int, device: torch.device) -> None:
-        first = block * _TOGETHER
-        ids = first + np.flatnonzero(self._learned[first : first + _TOGETHER])
-        likely = self._predicting(self._examples.batch(0, ids.tolist()).to(device))
-        if self._kept is None:
-            size = (int(self._begins[-1]), likely.tokens.shape[-1])
-            self._kept = Likely(
-                torch.empty(size, dtype=torch.float16), torch.empty(size, dtype=torch.int32)
-            )
-        rows = self._rows(ids)
-        self._kept.probabilities[rows] = likely.probabilities.half().cpu()
-        self._kept.tokens[rows] = likely.tokens.int().cpu()
-        self._known[block] = True
-
-    def _rows(self, ids: Iterable[int]) -> torch.Tensor:
-        begins = self._begins
-        return torch.from_numpy(np.concatenate([np.arange(*begins[i : i + 2]) for i in ids]))

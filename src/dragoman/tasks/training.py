@@ -235,7 +235,7 @@ class _Training:
         if self.recipe.data.teachers and settings.teaching:
             assert isinstance(self._examples, Pairs)  # teachers are translators
             predictions = predictions_of(
-                self.recipe, self._examples, prepared.train, self._ranks.device
+                self.recipe, self._examples, prepared.train, self._ranks.device, self._say
             )
             return Taught(writing(model), predictions, settings.label_smoothing, settings.teaching)
         objective = self._parts.objective(model, settings.label_smoothing)
