@@ -235,7 +235,9 @@ def test_predictions_are_kept_to_the_bit(student: Path, monkeypatch: pytest.Monk
     prepared = prepare(recipe, student, quietly)
     store, cpu = prepared.train, torch.device("cpu")
     pairs = Pairs(store, recipe, prepared.forms)
-    first, second = (predictions_of(recipe, pairs, store, cpu, quietly) for _ in range(2))
+    said = list[str]()
+    first, second = (predictions_of(recipe, pairs, store, cpu, said.append) for _ in range(2))
+    assert [line.endswith(f"predict {len(store):,} pairs once") for line in said] == [True, True]
     monkeypatch.setattr(teaching, "MOST_KEPT", 1)
     anew = predictions_of(recipe, pairs, store, cpu, quietly)
     batches = [pairs.batch(1, ids) for ids in ([3, 40, 5], [200], [5, 3], [41, 4, 40])]
