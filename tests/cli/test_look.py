@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from command_line import Dragoman
+from needs_png import needs_png
 from untrained_run import untrained_run
 
 from dragoman.engine import engine
@@ -157,6 +158,10 @@ def test_figures_by_name(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> 
     assert "§3.5" in said.out
     assert path.read_text(encoding="utf-8").startswith("<svg")
     assert (tmp_path / "new" / "i.csv").is_file()
+
+
+@needs_png
+def test_a_figure_of_a_run_as_png(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
     said = dragoman(
         "figure", "mask", "--run", tiny_run, "--sentence", SENTENCE, "--to", tmp_path / "m.png"
     )

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import resvg_py
+from needs_png import needs_png
 from PIL import Image
 
 from dragoman.base.errors import DragomanError
@@ -122,6 +123,7 @@ def test_png_is_read_by_others() -> None:
     np.testing.assert_allclose(read(base64.b64decode(encoded)), grey, atol=1 / 254)
 
 
+@needs_png
 def test_png_has_every_text_where_the_svg_has_it() -> None:
     """Without its texts, the picture is another one beside the beginning of each of them."""
     whole = figure_svg(example())
@@ -140,6 +142,7 @@ def test_png_has_every_text_where_the_svg_has_it() -> None:
         assert near[:, : int(1.3 * 24)].any(), (x, y)
 
 
+@needs_png
 def test_png_has_the_colours_of_the_svg() -> None:
     """The pixel in the middle of each cell of a matrix, and beside it."""
     values = np.array([[1.0, -0.5], [0.0, np.nan]])
@@ -156,6 +159,7 @@ def test_png_has_the_colours_of_the_svg() -> None:
         np.testing.assert_allclose(picture[int(y), int(x)], expected[row][column], atol=0.02)
 
 
+@needs_png
 def test_png_without_fonts_or_without_resvg(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from needs_png import needs_png
 from PIL import Image
 
 from dragoman.pictures.chart import chart_svg
@@ -51,6 +52,7 @@ def test_one_row_alone_and_rows_without_any_value() -> None:
         ElementTree.fromstring(Intervals("", "", rows).svg())
 
 
+@needs_png
 @pytest.mark.parametrize("size", [0.09, 3.0, 0.0009, 4e5])
 def test_the_numbers_of_an_axis_do_not_touch(size: float) -> None:
     rows = [IntervalRow("least", -0.7 * size, 0.2 * size), IntervalRow("most", 0.8 * size)]
