@@ -93,6 +93,7 @@ DISTRIBUTION_OF = {
     "markdown_it": "markdown-it-py",
     "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
+    "resvg_py": "resvg-py",
     "tomli_w": "tomli-w",
     "yaml": "PyYAML",
 }
