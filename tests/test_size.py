@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 570,
-    "code lines in src": 68_397,
+    "code lines in src": 68_391,
     "code lines beside src": 1_211,
     "code lines in benchmarks": 5_839,
     "lines of the page in web/src": 17_275,

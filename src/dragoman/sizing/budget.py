@@ -134,7 +134,8 @@ def speed_of(recipe: Recipe) -> float:
     """Target tokens per second when this machine trains by a recipe in its fastest way."""
     count = max(1, recipe.plan.tokens_per_micro_batch // _LENGTH)
     model, batches = _random_work(recipe.spec, recipe.model, recipe.text.vocabulary, count)
-    objective, ranks = next_token(model, 0.1), Ranks(device=own_device())
+    objective = next_token(model, recipe.training.label_smoothing)
+    ranks = Ranks(device=own_device())
     way = fastest_way(model, objective, recipe.training, batches, ranks=ranks).way
     return _measure_speed(model, recipe.training.model_copy(update={"way": way}), batches)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -71,8 +71,8 @@ def predictions_of(
     """Return the function that predicts the target of a batch with all teachers together: the mean
     of their distributions.
 
-    If the pairs are the same in each epoch, and few enough, all of them are predicted now and kept
-    in memory, so that the updates that follow take equally long.
+    If the pairs are the same in each epoch, and few enough, all of them are predicted for the first
+    batch and kept in memory, so that the updates that follow take equally long.
     """
     runs = teacher_runs(recipe)
     networks = [run.model().to(device) for run in runs]
@@ -80,8 +80,27 @@ def predictions_of(
     is_fixed = not (recipe.text.sampling or recipe.training.noise.is_on)
     if not is_fixed or store.total("target") + len(store) > MOST_KEPT:
         return predicting
-    say(f"{plural(len(runs), 'teacher predicts', 'teachers predict')} {len(store):,} pairs once")
-    return _KeptPredictions(predicting, examples, recipe, store, device)
+    sizes = sizes_of(store, slice(None))
+    learned = fit(sizes, limits_of(store, recipe.bounded_plan))
+    begins = np.concatenate([[0], np.cumsum(np.where(learned, sizes[-1], 0))])
+
+    @cache  # for the first batch: a run that has ended does not wait for it
+    def predict_all() -> Likely:
+        teachers = plural(len(runs), "teacher predicts", "teachers predict")
+        say(f"{teachers} {len(store):,} pairs once")
+        ids, parts = np.flatnonzero(learned), list[Likely]()
+        for block in np.split(ids, np.flatnonzero(np.diff(ids // _TOGETHER)) + 1):
+            likely = predicting(examples.batch(0, block.tolist()).to(device))
+            parts.append(Likely(likely.probabilities.half().cpu(), likely.tokens.int().cpu()))
+        return Likely(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+    def kept(batch: Batch) -> Likely:
+        places = np.concatenate([np.arange(*begins[i : i + 2]) for i in batch.ids])
+        rows = torch.from_numpy(places)
+        probabilities, tokens = (part[rows].to(device) for part in predict_all())
+        return Likely(probabilities.float(), tokens.long())
+
+    return kept
 
 
 MOST_KEPT = 1 << 20
@@ -89,32 +108,3 @@ MOST_KEPT = 1 << 20
 _TOGETHER = 16
 """This many neighbours are predicted together, always the same ones: so a resumed training computes
 the same to the last bit."""
-
-
-class _KeptPredictions:
-    """The predictions of teachers for all pairs of a store, kept in memory."""
-
-    def __init__(
-        self,
-        predicting: Callable[[Batch], Likely],
-        examples: Pairs,
-        recipe: Recipe,
-        store: TokenStore,
-        device: torch.device,
-    ) -> None:
-        sizes = sizes_of(store, slice(None))
-        learned = fit(sizes, limits_of(store, recipe.bounded_plan))
-        self._begins = np.concatenate([[0], np.cumsum(np.where(learned, sizes[-1], 0))])
-        ids, parts = np.flatnonzero(learned), list[Likely]()
-        for block in np.split(ids, np.flatnonzero(np.diff(ids // _TOGETHER)) + 1):
-            likely = predicting(examples.batch(0, block.tolist()).to(device))
-            parts.append(Likely(likely.probabilities.half().cpu(), likely.tokens.int().cpu()))
-        self._kept = Likely(*(torch.cat(part) for part in zip(*parts, strict=True)))
-
-    def __call__(self, batch: Batch) -> Likely:
-        """Return what the teachers predict of a batch of these pairs."""
-        begins, device = self._begins, batch.target_out.device
-        places = np.concatenate([np.arange(*begins[i : i + 2]) for i in batch.ids])
-        rows = torch.from_numpy(places)
-        probabilities, tokens = (part[rows].to(device) for part in self._kept)
-        return Likely(probabilities.float(), tokens.long())
