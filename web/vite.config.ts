@@ -1,5 +1,5 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 // Where `dragoman serve` runs while the page is worked on: make web-dev
 const server = process.env.DRAGOMAN_SERVER ?? "http://127.0.0.1:5050";
@@ -24,5 +24,6 @@ export default defineConfig(({ mode }) => ({
     modulePreload: { polyfill: false },
     ...(mode === "lesson" ? lesson : {}),
   },
+  test: { include: ["tests/*.test.ts"], setupFiles: ["tests/setup.ts"] },
   server: { proxy: Object.fromEntries(api.map((path) => [path, server])) },
 }));

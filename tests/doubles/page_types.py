@@ -1,5 +1,5 @@
-"""Writes the types of the server's requests and answers for the page, and checks the page against
-them: ``python tests/doubles/page_types.py`` (``make web-check``).
+"""Writes the types of the server's requests and answers for the page, checks the page against
+them, and tests its logic: ``python tests/doubles/page_types.py`` (``make web-check``).
 
 They come from the OpenAPI description, which is the same whatever runs are served, through
 openapi-typescript, and stand in ``build/page/openapi.ts``, which is not committed: the page is
@@ -44,14 +44,23 @@ def write_types() -> None:
 
 def check_types(folder: Path = WEB) -> subprocess.CompletedProcess[str]:
     """Run svelte-check over ``folder``, which is ``web/`` or a copy of it -> what it said."""
-    program = PACKAGES / "svelte-check" / "bin" / "svelte-check"
-    options = ["--tsconfig", "./tsconfig.json", "--fail-on-warnings", "--output", "human"]
-    command = [node(), str(program), *options]
+    options = ("--tsconfig", "./tsconfig.json", "--fail-on-warnings", "--output", "human")
+    return _run(folder, "svelte-check/bin/svelte-check", *options)
+
+
+def check_logic() -> subprocess.CompletedProcess[str]:
+    """Run the tests in ``web/tests``, which need no browser -> what Vitest said."""
+    return _run(WEB, "vitest/vitest.mjs", "run")
+
+
+def _run(folder: Path, program: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [node(), str(PACKAGES / program), *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":
     write_types()
-    checked = check_types()
-    print(checked.stdout, checked.stderr)
-    sys.exit(checked.returncode)
+    results = [check_types(), check_logic()]
+    for checked in results:
+        print(checked.stdout, checked.stderr)
+    sys.exit(any(checked.returncode for checked in results))

@@ -25,8 +25,9 @@ def test_a_terminal_shows_it_from_left_to_right() -> None:
 
 def test_its_words_stand_in_a_row_beside_each_other() -> None:
     draw = random.Random(2)
-    for _ in range(20):
-        tree = random_tree(draw, draw.randint(1, 30))
+    trees = [random_tree(draw, draw.randint(1, 30)) for _ in range(20)]
+    wide = Tree("S", (Tree("a-long-label", (Tree("XX", word="a"),)), Tree("XX", word="b")))
+    for tree in [*trees, wide, wide.children[0]]:
         picture = ElementTree.fromstring(tree_svg(tree))
         texts = picture.findall(f"{SVG}text")
         lowest = max(float(text.get("y", "0")) for text in texts)

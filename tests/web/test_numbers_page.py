@@ -6,7 +6,6 @@ import re
 
 from every_view import PLACES, chart, go, with_charts
 from opening import Open
-from playwright.sync_api import expect
 
 MARKED = """(() => {
   const write = Number.prototype.toLocaleString;
@@ -47,19 +46,3 @@ def test_every_number_is_written_by_the_formatter(opened_kinds: Open) -> None:
                 summary.click()
             assert page.evaluate(UNMARKED) == [], view
             assert re.search("[\uff10-\uff19]", page.locator("main").inner_text()), view
-
-
-def test_numbers_of_an_axis_have_equal_digits(opened_kinds: Open) -> None:
-    """And none of them is longer than their steps ask for."""
-    rates = {"x": [0, 1000, 2000], "y": [0.0, 0.002, 0.0003]}
-    powers = {"x": [1, 10, 100], "y": [0.01, 0.1, 10.0]}
-    with opened_kinds() as page:
-        with_charts(page, chart("Rate", rates), chart("Loss", powers, log_y=True))
-        page.get_by_role("tab", name="Run").click()
-        expect(page.locator("figure")).to_have_count(2)
-        axes = [
-            figure.locator("svg text[text-anchor=end]").all_text_contents()[:-1]
-            for figure in page.locator("figure", has=page.locator("figcaption")).all()
-        ]
-        assert len({len(one) for one in axes[0] if one != "0"}) == 1 and "0.0020" in axes[0]
-        assert {"0.1", "1", "10"} <= set(axes[1])

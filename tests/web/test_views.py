@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from page_types import PACKAGES, TYPES, WEB, check_types, write_types
+from page_types import PACKAGES, TYPES, WEB, check_logic, check_types, write_types
 
 SOURCE = WEB / "src"
 TABLE = SOURCE / "views.ts"
@@ -51,12 +51,19 @@ def test_the_page_is_typed_as_the_server_answers() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
+@pytest.mark.system
+@pytest.mark.usefixtures("built")
+def test_the_logic_of_the_page() -> None:
+    checked = check_logic()
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 @pytest.mark.slow  # half a minute for each task
 @pytest.mark.usefixtures("types")
 @pytest.mark.parametrize("task", TASKS)
 def test_the_page_is_whole_without_a_task(task: str, tmp_path: Path) -> None:
     web = tmp_path / "web"
-    shutil.copytree(WEB, web, ignore=shutil.ignore_patterns("node_modules"))
+    shutil.copytree(WEB, web, ignore=shutil.ignore_patterns("node_modules", "tests"))
     (web / "node_modules").symlink_to(PACKAGES)
     types = web.parent / TYPES.relative_to(WEB.parent)
     types.parent.mkdir(parents=True)

@@ -106,11 +106,10 @@ def _draw(tree: Tree, row: int, drawn: _DrawnTree) -> float:
         return x
     begin, is_marked = drawn.right, next(drawn.places) in drawn.marked
     places = [_draw(child, row + 1, drawn) for child in tree.children]
-    x = (places[0] + places[-1]) / 2
     # A label wider than all that it holds would lie over its neighbour's.
     half = text_width(tree.label, FONT_SIZE) / 2
+    x = max(begin + half, (places[0] + places[-1]) / 2)
     drawn.right = max(drawn.right, x + half + _BETWEEN)
-    x = max(x, begin + half)
     drawn.lines += [_line(x, y + _BELOW, at, y + _LEVEL - _ABOVE) for at in places]
     drawn.texts.append(text_svg(tree.label, x, y, "f1" if is_marked else "f0", "middle"))
     if is_marked:

@@ -75,9 +75,8 @@ export function drawn(tree: ParsedTree): Drawing {
     }
     // A label wider than all that it holds would lie over its neighbour's.
     const half = textWidth(label, SIZE) / 2;
-    let x = ((places[0] ?? begin) + (places.at(-1) ?? begin)) / 2;
+    const x = Math.max(begin + half, ((places[0] ?? begin) + (places.at(-1) ?? begin)) / 2);
     right = Math.max(right, x + half + BETWEEN);
-    x = Math.max(x, begin + half);
     for (const at of places) line(x, y + BELOW, at, y + LEVEL - ABOVE);
     brackets[number] = { x, y, text: label, half };
     return { x, next };
