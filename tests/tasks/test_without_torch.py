@@ -289,3 +289,20 @@ def test_weights_that_do_not_fit_are_told_as_ever(change: str, run: Run, tmp_pat
         (folder / WEIGHTS).write_bytes(whole[:-1])
     with pytest.raises(RunError, match=r"does not hold the model|not finite|cut short"):
         dragoman.load(folder)
+
+
+HEAVY = (
+    "torch", "sacrebleu", "urllib.request", "dragoman.demo.corpus", "dragoman.formats.catalogue",
+)  # fmt: skip
+"""Modules that take long to load and that one sentence does not need."""
+
+
+def test_one_sentence_from_the_shell_loads_only_what_it_needs(run: Run) -> None:
+    dragoman.load(run.folder)
+    command = ["-X", "importtime", "-m", "dragoman", "translate", str(run.folder)]
+    done = subprocess.run(
+        [sys.executable, *command], input="The dog sleeps.\n", capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "numpy" in loaded and not loaded.intersection(HEAVY)

@@ -5,7 +5,7 @@ https://www.gala-global.org/tmx-14b.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.formats.units.document import (
@@ -28,7 +28,7 @@ from dragoman.formats.units.xml import (
     put,
     splice_xml,
 )
-from dragoman.forms.languages import base
+from dragoman.forms.languages import code_among
 
 _IDS = ("i",)
 _ROLES: dict[str, Role] = {"hi": "pair", "bpt": "begins", "ept": "ends"}
@@ -79,7 +79,7 @@ class TranslationMemory(Document):
     def between(self, source: str | None, target: str) -> TranslationMemory:
         chosen = []
         for entry in self.entries:
-            own = key_of(entry.texts, source) if source else entry.own
+            own = code_among(entry.texts, source) if source else entry.own
             if own and says_something(entry.texts[own].unit.text):
                 chosen.append(replace(entry, own=own))
         if source and not chosen and self.entries:
@@ -88,7 +88,7 @@ class TranslationMemory(Document):
                 f"{self.name} has no text in {source}: its languages are {languages}. Use a run "
                 "that translates from one of them"
             )
-        lacks = [entry for entry in chosen if key_of(entry.texts, target) is None]
+        lacks = [entry for entry in chosen if code_among(entry.texts, target) is None]
         return replace(self, entries=lacks, source=source or self.source)
 
     @property
@@ -100,18 +100,10 @@ class TranslationMemory(Document):
         tag = f'<tuv xml:lang="{escape(wanted.language)}"{made_by}>'
         new = []
         for entry, target in zip(self.entries, targets, strict=True):
-            if key_of(entry.texts, wanted.language) is None:
+            if code_among(entry.texts, wanted.language) is None:
                 text = entry.texts[entry.own].write(target, self.xml.text_between)
                 new.append(put(entry.end, entry.end, f"{entry.indent}{tag}<seg>{text}</seg></tuv>"))
         return splice_xml(self.xml, new)
-
-
-def key_of(texts: Collection[str], language: str) -> str | None:
-    """The code of a language among those of some texts: en matches en-GB too."""
-    wanted = language.lower()
-    if wanted in texts:
-        return wanted
-    return next((code for code in texts if base(code) == base(wanted)), None)
 
 
 def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
@@ -137,7 +129,7 @@ def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
         at += 1
     if not texts:
         return None
-    return _TmxEntry(texts, key_of(texts, source) or next(iter(texts)), end, indent)
+    return _TmxEntry(texts, code_among(texts, source) or next(iter(texts)), end, indent)
 
 
 def _role(token: XmlToken) -> Role:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 WITHOUT_SPACES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 """Languages that are written without spaces between words: each token is displayed as a word."""
@@ -36,6 +36,14 @@ SPACELESS = re.compile(
 def base(code: str) -> str:
     """Return the language of a code without its region: "pt-BR" -> "pt"."""
     return code.replace("_", "-").split("-")[0].lower()
+
+
+def code_among(codes: Collection[str], language: str) -> str | None:
+    """Return the code of a language among some codes: "en" finds "en-gb" too; None without it."""
+    wanted = language.lower()
+    if wanted in codes:
+        return wanted
+    return next((code for code in codes if base(code) == base(wanted)), None)
 
 
 def is_code(text: str) -> bool:

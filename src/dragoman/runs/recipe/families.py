@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from dragoman.base.errors import DataError
 from dragoman.base.task import Side
-from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels
 from dragoman.models.settings import KINDS
@@ -72,6 +71,8 @@ class OneText(Spec):
 
 def texts_of_demo(part: str, language: str) -> Iterator[Pair]:
     """Return the demo's sentences without translations: English, or else German."""
+    from dragoman.demo.corpus import demo_corpus
+
     corpus = demo_corpus()
     of = "source" if language == "en" else "target"
     # Two English sentences may have the same German translation, and the reverse; sentences that

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dragoman.base.task import Side, Task
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.store_writer import store_key
-from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
@@ -275,7 +274,8 @@ class Spec(Task):
 
     def embedded_fingerprint(self) -> str:
         """Return the fingerprint of the demo's training corpus."""
-        return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))
+        pairs = [(pair.source, pair.target) for pair in pairs_of_demo("train")]
+        return store_key(json.dumps(pairs))
 
     # --- models -----------------------------------------------------------------------------------
 
@@ -298,6 +298,8 @@ def check_voices(recipe: Sections) -> None:
 
 def pairs_of_demo(*parts: str) -> Iterator[Pair]:
     """Return the demo's sentences with their translations."""
+    from dragoman.demo.corpus import demo_corpus
+
     corpus = demo_corpus()
     every = (pair for part in parts for pair in getattr(corpus, part))
     return (Pair(line, pair.source, pair.target) for line, pair in enumerate(every, 1))

@@ -9,6 +9,7 @@ same sound. Sound is kept and reused.
 from __future__ import annotations
 
 import hashlib
+import html
 import os
 import random
 import re
@@ -23,7 +24,6 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
-from xml.sax.saxutils import escape
 
 import numpy as np
 import numpy.typing as npt
@@ -214,7 +214,7 @@ def _input(text: str, speaker: Speaker) -> str:
         lambda match: (
             f'<say-as interpret-as="characters">{match.group().replace(" ", "")}</say-as>'
         ),
-        escape(text),
+        html.escape(text, quote=False),
     )
 
 

@@ -13,7 +13,6 @@ from dragoman.base.reading import readable
 from dragoman.base.task import Side
 from dragoman.base.wording import plural, shorten
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.demo.corpus import demo_corpus, label_of
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.sides import Forms
@@ -96,6 +95,8 @@ class ClassificationSpec(WithHead):
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         """The sentences of the demo; the label is the German pronoun of their "it"
         (``demo/corpus.py``)."""
+        from dragoman.demo.corpus import demo_corpus, label_of
+
         pairs = enumerate(getattr(demo_corpus(), part), 1)
         labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
         return (Pair(line, text, label) for line, text, label in labelled if label is not None)

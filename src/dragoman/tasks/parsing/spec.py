@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 from dragoman.base.measure import LOSS, PERPLEXITY, percent
 from dragoman.base.task import Side
 from dragoman.data.store_writer import store_key
-from dragoman.demo.trees import demo_trees
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm, TreeSymbols, tree_of
@@ -57,7 +56,7 @@ class ParsingSpec(Spec):
         return trees_of_demo("train", "dev", "test")
 
     def embedded_fingerprint(self) -> str:
-        return store_key(json.dumps([str(tree) for tree in demo_trees().train]))
+        return store_key(json.dumps([pair.target for pair in trees_of_demo("train")]))
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
         import torch
@@ -75,6 +74,8 @@ class ParsingSpec(Spec):
 
 def trees_of_demo(*parts: str) -> Iterator[Pair]:
     """The sentences and trees of parts of the demo corpus."""
+    from dragoman.demo.trees import demo_trees
+
     trees = demo_trees()
     every = enumerate((tree for part in parts for tree in getattr(trees, part)), 1)
     return (Pair(line, " ".join(tree.words), str(tree)) for line, tree in every)

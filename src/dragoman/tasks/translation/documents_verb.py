@@ -25,16 +25,17 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
     """Return the documents among the arguments: one, several, or a folder; an empty list if lines
     or a text are given. ``to``: the argument of ``--to``; with ``asked``, plain text files count as
     documents too."""
-    from dragoman.formats.files import is_document
-
     if len(given) == 1 and os.path.isdir(given[0]):
         is_run = os.path.isfile(os.path.join(given[0], "recipe.toml"))
         return [] if is_run else [Path(given[0])]
     paths = [Path(name) for name in given]
-    are_files = bool(paths) and all(path.is_file() for path in paths)
+    if not paths or not all(path.is_file() for path in paths):
+        return []
+    from dragoman.formats.files import is_document
+
     # Without --to, the lines of a table or of Markdown are translated as lines.
     any_document = any(is_document(path, or_lines=to is None) for path in paths)
-    return paths if are_files and (asked or any_document) else []
+    return paths if asked or any_document else []
 
 
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
