@@ -45,9 +45,10 @@ class TaggingRuntime(LabelRuntime):
         return (TaggingBuilder,)
 
     def parts(self) -> Parts:
+        from dragoman.tasks.shared.examples import TaggedSentences
         from dragoman.tasks.tagging.evaluation import TaggedValidation, TaggingEvaluation, compare
-        from dragoman.tasks.tagging.learning import TaggedSentences, TagOfEachWord
         from dragoman.tasks.tagging.tagger import Tagger
+        from dragoman.training.losses.objectives import TagOfEachWord
 
         return Parts(
             TaggedSentences, TagOfEachWord, TaggedValidation, TaggingEvaluation(), Tagger, compare

@@ -57,9 +57,9 @@ class TaggingSpec(WithHead):
             )
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
-        from dragoman.tasks.tagging.head import new_tagger
+        from dragoman.models.catalogue.classifier import WordTagger, new_classifier
 
-        return new_tagger(settings, forms.source.size, forms.target.size)
+        return new_classifier(settings, forms.source.size, forms.target.size, WordTagger)
 
 
 def words_and_tags(pair: Pair, name: str) -> tuple[Sequence[str], Sequence[str]]:
