@@ -21,7 +21,7 @@ class MaskedRuntime(Runtime):
     spec: ClassVar[Spec] = MASKED
 
     def builders(self) -> Builders:
-        from dragoman.tasks.masked.sizes import MaskedBuilder
+        from dragoman.sizing.text_alone import MaskedBuilder
 
         return (MaskedBuilder,)
 
