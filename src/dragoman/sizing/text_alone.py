@@ -182,7 +182,8 @@ few masked tokens and high dropout delay this (docs/experiments/masked-model-win
 
 
 class MaskedBuilder(TextsBuilder):
-    """Builds recipes of masked models. A blank should be a word or a large part of one, not a letter."""
+    """Builds recipes of masked models. A blank should be a word or a large part of it, not a
+    letter."""
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
         return [
