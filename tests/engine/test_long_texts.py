@@ -16,7 +16,7 @@ from dragoman.forms.subwords.text import Text
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
-from dragoman.tasks.language_model.spec import NoSource
+from dragoman.tasks.language_model.runtime import NoSource
 from dragoman.tasks.masked.filler import Filler
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.translation.aligner import Aligner, TextAligner

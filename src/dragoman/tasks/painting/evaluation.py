@@ -20,8 +20,8 @@ from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.tasks.painting.form import count_seen
 from dragoman.tasks.painting.painter import Bytes, Judge, PaintedPicture, Painter, painting_settings
-from dragoman.tasks.painting.spec import count_seen
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     ExampleSet,

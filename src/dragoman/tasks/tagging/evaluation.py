@@ -38,10 +38,9 @@ from dragoman.tasks.shared.label_report import (
 )
 from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import Validation, samples_of
-from dragoman.tasks.tagging.form import Tags
+from dragoman.tasks.tagging.form import Tags, words_and_tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans, spans_of
 from dragoman.tasks.tagging.sizes import corpus_of_tags
-from dragoman.tasks.tagging.spec import words_and_tags
 from dragoman.tasks.tagging.tagger import LogProbabilities, Tagged, Tagger, join_tags
 from dragoman.training.records import Evaluation
 
