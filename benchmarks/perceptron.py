@@ -19,10 +19,9 @@ from pathlib import Path
 from dragoman.base.measure import percent
 from dragoman.data.files.corpora import read_pairs
 from dragoman.forms.form import Pair
-from dragoman.tasks.tagging.form import Tags
+from dragoman.tasks.tagging.form import Tags, words_and_tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans
 from dragoman.tasks.tagging.sizes import corpus_of_tags
-from dragoman.tasks.tagging.spec import words_and_tags
 
 _BEFORE = ("-START2-", "-START-")
 _BEHIND = ("-END-", "-END2-")

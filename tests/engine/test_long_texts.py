@@ -16,11 +16,11 @@ from dragoman.forms.subwords.text import Text
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
-from dragoman.tasks.language_model.spec import NoSource
+from dragoman.tasks.language_model.runtime import NoSource
 from dragoman.tasks.masked.filler import Filler
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.translation.aligner import Aligner, TextAligner
-from dragoman.tasks.translation.scoring import score_pairs
+from dragoman.tasks.translation.result import score_pairs
 from dragoman.tasks.translation.translator import Translator
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2")

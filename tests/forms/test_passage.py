@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from serving_echo import TEXT
 
 from dragoman.forms.text_form import TextForm
-from dragoman.tasks.language_model.spec import NoSource
+from dragoman.tasks.language_model.runtime import NoSource
 
 ENGLISH, GERMAN = TextForm(TEXT, "en"), TextForm(TEXT, "de")
 

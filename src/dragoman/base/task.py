@@ -1,6 +1,6 @@
 """A task as plain data: the names of its examples, its scores, its texts for people.
 
-``tasks/NAME/spec.py`` has that of each task, with all else of it that needs no torch, and
+``tasks/NAME/runtime.py`` has that of each task, with all else of it that needs no torch, and
 ``tasks/catalogue.py`` lists them. The rest of a task is in the same folder.
 """
 

@@ -3,7 +3,7 @@
 It adds the special symbols, which stores do not contain: a source sentence ends with EOS (rows have
 no end symbol), ``target_in`` begins with BOS and ``target_out`` ends with EOS, so that row p of the
 decoder's hidden states predicts ``target_out[p]``. In a task without input, each source is EOS
-alone, as in ``tasks/language_model/spec.py``.
+alone, as in ``tasks/language_model/runtime.py``.
 
 A masked text is read like the source of a translation: its tokens, then EOS. A text that is longer
 than a model reads at once comes in pieces, each followed by EOS.

@@ -123,8 +123,7 @@ def serving_tasks() -> ServedTasks:
     """The classes of runs that a server can serve, and the endpoints of all tasks. This needs the
     extra ``serve``."""
     from dragoman.serving.service.endpoints import ServedTasks
-    from dragoman.tasks.classification import endpoint as classifying
-    from dragoman.tasks.classification import served as served_classifier
+    from dragoman.tasks.classification import endpoint as classify
     from dragoman.tasks.detection import endpoint as detect
     from dragoman.tasks.language_model import endpoint as writing
     from dragoman.tasks.language_model import served as served_language_model
@@ -132,8 +131,7 @@ def serving_tasks() -> ServedTasks:
     from dragoman.tasks.painting import endpoint as paint
     from dragoman.tasks.parsing import endpoint as parse
     from dragoman.tasks.tagging import endpoint as tag
-    from dragoman.tasks.transcription import endpoint as transcribing
-    from dragoman.tasks.transcription import served as served_transcriber
+    from dragoman.tasks.transcription import endpoint as transcribe
     from dragoman.tasks.translation import documents_endpoint as documents
     from dragoman.tasks.translation import endpoint as translating
     from dragoman.tasks.translation import libretranslate
@@ -143,15 +141,15 @@ def serving_tasks() -> ServedTasks:
     return ServedTasks(
         runs=(
             served_translator.ServedTranslator, served_language_model.ServedLanguageModel,
-            fill.ServedFillMask, served_classifier.ServedClassifier,
-            classifying.ServedFileClassifier, parse.ServedParser, tag.ServedTagger,
-            served_transcriber.ServedTranscriber, detect.ServedDetector, lines.ServedLines,
+            fill.ServedFillMask, classify.ServedClassifier,
+            classify.ServedFileClassifier, parse.ServedParser, tag.ServedTagger,
+            transcribe.ServedTranscriber, detect.ServedDetector, lines.ServedLines,
             paint.ServedPainter,
         ),
         endpoints=(
             libretranslate.endpoints, documents.endpoints, translating.endpoints,
-            writing.endpoints, fill.fill, classifying.classify, parse.parse,
-            tag.tag, transcribing.endpoints, detect.detect, lines.translate_pictures,
+            writing.endpoints, fill.fill, classify.classify, parse.parse,
+            tag.tag, transcribe.endpoints, detect.detect, lines.translate_pictures,
             paint.images,
         ),
     )  # fmt: skip

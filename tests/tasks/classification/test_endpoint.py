@@ -19,10 +19,10 @@ from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.tasks.catalogue import Run
-from dragoman.tasks.classification import served as served_classifier
+from dragoman.tasks.classification import endpoint
+from dragoman.tasks.classification.endpoint import ClassifyRequest, ServedClassifier
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
-from dragoman.tasks.classification.served import ClassifyRequest, ServedClassifier
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=24")
 TEXT = "The dog ate the soup\nalthough it was  very hot."
@@ -94,7 +94,7 @@ def test_a_run_that_writes_nothing_is_given_no_output_to_look_at(topics: Run) ->
 def test_an_answer_holds_only_so_many_labels(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_classifier, "MAX_LABELS", 5)
+    monkeypatch.setattr(endpoint, "MAX_LABELS", 5)
 
     async def check() -> None:
         async with served() as client:
@@ -148,7 +148,7 @@ def test_keys_and_turns_hold_for_labelling_too(
 
 def test_many_texts_are_labelled_in_turns(topics: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first turn brings is there when its texts alone were read."""
-    monkeypatch.setattr(served_classifier, "TOKENS_AT_ONCE", 30)
+    monkeypatch.setattr(endpoint, "TOKENS_AT_ONCE", 30)
     found = ServedClassifier.open(topics, ServeSettings(), "topics")
     read: list[int] = []
     network = found.predictor.network
@@ -171,8 +171,8 @@ def test_nothing_slow_is_done_on_the_event_loop(
     topics: Run, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = [
-        (Text, "encode_lists"), (BaseModel, "model_dump_json"), (served_classifier, "reasons"),
-        (served_classifier, "labels_told"), (connection, "_parse"),
+        (Text, "encode_lists"), (BaseModel, "model_dump_json"), (endpoint, "reasons"),
+        (endpoint, "labels_told"), (connection, "_parse"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)

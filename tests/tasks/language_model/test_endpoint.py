@@ -48,8 +48,8 @@ from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.language_model import endpoint
 from dragoman.tasks.language_model import served as served_language_model
+from dragoman.tasks.language_model.runtime import NoSource
 from dragoman.tasks.language_model.served import ServedLanguageModel
-from dragoman.tasks.language_model.spec import NoSource
 from dragoman.tasks.language_model.writer import Growth, Writer
 from dragoman.tasks.shared.surprisal import Scorer, begin_of, words_of
 

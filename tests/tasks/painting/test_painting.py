@@ -28,9 +28,9 @@ from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.codes.evaluation import CodesEvaluation, CodesTally
 from dragoman.tasks.painting.evaluation import PaintingEvaluation, code_scores, share_right
+from dragoman.tasks.painting.form import count_seen
 from dragoman.tasks.painting.painter import Anew, Judge, Painter, in_a_row
 from dragoman.tasks.painting.runtime import PaintingRuntime
-from dragoman.tasks.painting.spec import count_seen
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.translator import Translator

@@ -35,9 +35,8 @@ from dragoman.tasks.tagging.evaluation import (
     TaggingEvaluation,
     usual_scores,
 )
-from dragoman.tasks.tagging.form import Tags
+from dragoman.tasks.tagging.form import Tags, words_and_tags
 from dragoman.tasks.tagging.metrics import TagScores
-from dragoman.tasks.tagging.spec import words_and_tags
 from dragoman.tasks.tagging.tagger import Tagger
 from dragoman.tasks.training import train
 

@@ -35,8 +35,7 @@ from dragoman.sources.frames import cutting
 from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm, LogMel
 from dragoman.tasks.transcription import endpoint
-from dragoman.tasks.transcription import served as served_transcriber
-from dragoman.tasks.transcription.served import ServedTranscriber
+from dragoman.tasks.transcription.endpoint import ServedTranscriber
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 PATH = "/v1/audio/transcriptions"
@@ -214,7 +213,7 @@ def test_what_is_seen_of_a_long_recording_ends(
             first, second = (await sent(client, two, **asked)).json()["segments"]
             shares = sum(len(one["looked"]) for one in first["seen"]["tokens"])
             assert shares and second["seen"]["tokens"]
-            monkeypatch.setattr(served_transcriber, "MOST_SHARES", shares)
+            monkeypatch.setattr(endpoint, "MOST_SHARES", shares)
             seen, unseen = (await sent(client, two, **asked)).json()["segments"]
             assert seen == first and "seen" not in unseen
             assert unseen["text"] == second["text"]
@@ -454,7 +453,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (frames_form, "costly_seconds"),
-        (served_transcriber, "seconds_of"), (LogMel, "_some"),
+        (endpoint, "seconds_of"), (LogMel, "_some"),
         (cutting, "_levels"), (cutting, "spans_of"), (Transcriber, "best"),
         (Transcriber, "segment"),
     ]  # fmt: skip

@@ -15,8 +15,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.tasks.translation.result import Translation
-from dragoman.tasks.translation.scoring import candidates_of, expected_chrf
+from dragoman.tasks.translation.result import Translation, candidates_of, expected_chrf
 from dragoman.tasks.translation.translator import Translator
 
 SOURCES = ["The dog sleeps.", "Who sees the old queen?", "The small man eats the dinosaur."]

@@ -22,11 +22,10 @@ from dragoman.forms.subwords.text import Text, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.language_model.spec import NoSource
-from dragoman.tasks.translation.proofreading.omissions import suspects_of
+from dragoman.tasks.language_model.runtime import NoSource
 from dragoman.tasks.translation.proofreading.plain import ProofWarning
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
-from dragoman.tasks.translation.proofreading.source import ReadSource
+from dragoman.tasks.translation.proofreading.source import ReadSource, suspects_of
 
 READ = [
     "the cat sees the old dog",

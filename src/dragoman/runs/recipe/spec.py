@@ -1,8 +1,8 @@
-"""The specification of a task without torch; each task has its own in ``tasks/NAME/spec.py``.
+"""The specification of a task without torch; each task has its own in ``tasks/NAME/runtime.py``.
 
 A task specifies the sections of its recipe, the settings that it refuses, the forms of both
 sides of an example, and its examples in the demo's corpora. The code that needs a model is in
-``tasks/NAME/runtime.py``.
+the same folder.
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
-from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.shared.evaluation import EvaluationRequest, ExampleSet, clock, scores_of, sign
+from dragoman.tasks.shared.evaluation import EvaluationRequest, ExampleSet, clock, sign
 from dragoman.tasks.shared.label_report import (
     LabelEvaluation,
     LabelReport,
@@ -99,7 +98,7 @@ class ClassificationReport(LabelReport):
         read = f"{plural(texts, self.noun)}, {labels}; {self.seconds:.1f} s"
         parts = [
             f"{self.head}\n{read}",
-            scores_of(CLASSIFICATION, self.scores),
+            self.score_lines(self.scores),
             self.by_label(self.records()),
         ]
         if len(self.labels) <= _MAX_SHOWN:

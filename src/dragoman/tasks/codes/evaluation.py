@@ -29,13 +29,11 @@ from dragoman.models.picture_codes import PictureCodes, scale_bytes
 from dragoman.nn.layout import Sequences
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation import (
     EvaluationReport,
     EvaluationRequest,
     ExampleSet,
     PairsEvaluation,
-    scores_of,
     sign,
 )
 from dragoman.tasks.shared.examples import Examples
@@ -174,8 +172,7 @@ class CodesReport(EvaluationReport):
             f"The mean of these pictures instead of each has RMSE {self.chance:.2f}. Codes by "
             f"their frequency take {bits:,.0f} bits a picture."
         )
-        scores = scores_of(CODES_TASK, self.scores)
-        return self.lines(amount, scores, [note])
+        return self.lines(amount, self.scores, [note])
 
     def details(self) -> dict[str, Any]:
         return {

@@ -22,14 +22,12 @@ from dragoman.runs.run import Run
 from dragoman.tasks.detection.detector import THRESHOLD, DetectedPicture, Detector
 from dragoman.tasks.detection.learning import boxes_batch, objective_of
 from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
-from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     ExampleSet,
     PairsEvaluation,
     SearchReport,
     clock,
-    scores_of,
     sign,
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation
@@ -117,7 +115,7 @@ class DetectionReport(SearchReport):
                 "left out."
             )
         table = plain_table(["category", "boxes", "AP50, %", "AP, %"], rows)
-        return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])
+        return self.lines(amount, self.scores, [table, "", *notes])
 
     def details(self) -> dict[str, Any]:
         return {

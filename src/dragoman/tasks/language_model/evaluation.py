@@ -23,14 +23,12 @@ from dragoman.data.batches import Batch, window_batch
 from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.forms.form import Pair
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
 from dragoman.tasks.shared.evaluation import (
     EvaluationReport,
     EvaluationRequest,
     TextsEvaluation,
     TextStream,
     no_texts,
-    scores_of,
     sign,
 )
 from dragoman.tasks.shared.surprisal import Length, windows_of
@@ -135,8 +133,7 @@ class LanguageModelReport(EvaluationReport):
             )
         tokens, count = plural(length.tokens, "token"), plural(length.bytes, "byte")
         read = f"{plural(self.texts, 'text')}, {tokens}, {count}"
-        scores = scores_of(LANGUAGE_MODEL, self.scores)
-        return self.lines(f"{read}; {self.seconds:.1f} s", scores, notes)
+        return self.lines(f"{read}; {self.seconds:.1f} s", self.scores, notes)
 
     def details(self) -> dict[str, Any]:
         length = self.length

@@ -28,14 +28,12 @@ from dragoman.data.store import Tokens
 from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.models.interface import Network
-from dragoman.tasks.masked.spec import MASKED
 from dragoman.tasks.shared.evaluation import (
     EvaluationReport,
     EvaluationRequest,
     TextsEvaluation,
     TextStream,
     no_texts,
-    scores_of,
     sign,
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
@@ -172,7 +170,7 @@ class MaskedReport(EvaluationReport):
             "perplexity of a language model."
         )
         amount = f"{read}; {self.seconds:.1f} s"
-        return self.lines(amount, scores_of(MASKED, self.scores), [notes])
+        return self.lines(amount, self.scores, [notes])
 
     def details(self) -> dict[str, Any]:
         words = "|whole words" if self.whole_words else ""

@@ -1,18 +1,53 @@
-"""The behaviour of the masked language model task."""
+"""Masked language models: a text with blanks is read, and the blanks are filled: the
+specification of the task, and what it needs to train, to evaluate and to predict."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
-from dragoman.forms.form import Pair
+from dragoman.base.measure import LOSS, PERPLEXITY, Measure, percent
+from dragoman.base.task import Side
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
+from dragoman.runs.recipe.families import OneText
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
-from dragoman.tasks.masked.spec import MASKED
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
+
+
+@dataclass(frozen=True)
+class MaskedSpec(OneText):
+    """The specification of a task whose input is its target text with some tokens hidden."""
+
+    sections: ClassVar[frozenset[str]] = frozenset({"masking"})
+    fixed_words: ClassVar[bool] = True
+
+    def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
+        return Forms(given["target"], given["target"])
+
+
+MASKED = MaskedSpec(
+    name="masked",
+    called="masked language model",
+    writes=False,
+    counted="masked tokens",
+    metrics={
+        "loss": LOSS,
+        "perplexity": PERPLEXITY,
+        "accuracy": percent("accuracy", share=True),
+    },
+    finished={"pseudo_perplexity": Measure("pseudo-perplexity", "lower")},
+    begins=(6_000, 0),
+    verbs=(("fill", "'How it ___.'"),),
+    hub_tag="fill-mask",
+    limits=("It fills in what its training text makes likely, whether it is true or not.",),
+    symbols=("<mask>",),
+)
 
 
 class MaskedRuntime(Runtime):
@@ -21,7 +56,7 @@ class MaskedRuntime(Runtime):
     spec: ClassVar[Spec] = MASKED
 
     def builders(self) -> Builders:
-        from dragoman.tasks.masked.sizes import MaskedBuilder
+        from dragoman.sizing.text_alone import MaskedBuilder
 
         return (MaskedBuilder,)
 

@@ -20,15 +20,14 @@ from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.tasks.painting.form import count_seen
 from dragoman.tasks.painting.painter import Bytes, Judge, PaintedPicture, Painter, painting_settings
-from dragoman.tasks.painting.spec import PAINTING, count_seen
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     ExampleSet,
     PairsEvaluation,
     SearchReport,
     clock,
-    scores_of,
     sign,
 )
 from dragoman.tasks.shared.validation import PairsValidation
@@ -100,7 +99,7 @@ class PaintingReport(SearchReport):
                 "pictures."
             )
         amount = self.amount(plural(len(self.pictures), "caption"))
-        return self.lines(amount, scores_of(PAINTING, self.scores), notes)
+        return self.lines(amount, self.scores, notes)
 
     def details(self) -> dict[str, Any]:
         return {

@@ -19,7 +19,7 @@ from dragoman.sizing.options import absolute
 from dragoman.sizing.size import DEFAULT, Size
 from dragoman.sources.picture.codes_form import CODES, CodeSymbols
 from dragoman.tasks.codes.sizes import PicturesBuilder
-from dragoman.tasks.painting.spec import codes_run
+from dragoman.tasks.painting.form import codes_run
 
 PAINTING_TABLE = (
     Size(20_000, 2_000, 128, 4, 3, 0.1, 2_048, 200, 1.5e-3, 20),

@@ -40,14 +40,12 @@ from dragoman.tasks.parsing.metrics import (
 )
 from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tasks.parsing.sizes import label_ends_of
-from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     ExampleSet,
     PairsEvaluation,
     SearchReport,
     clock,
-    scores_of,
     sign,
 )
 from dragoman.tasks.shared.runtime import ComparedRuns
@@ -111,7 +109,7 @@ class ParsingReport(SearchReport):
         skipped = f"; {self.counts.skipped:,} of punctuation alone" if self.counts.skipped else ""
         amount = self.amount(f"{plural(self.counts.sentences, 'sentence')}{skipped}")
         notes = [self.counts.tables(), "", _COUNTED]
-        return self.lines(amount, scores_of(PARSING, self.scores), notes)
+        return self.lines(amount, self.scores, notes)
 
     def details(self) -> dict[str, Any]:
         return {

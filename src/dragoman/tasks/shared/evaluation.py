@@ -91,17 +91,19 @@ class EvaluationRequest:
         ``ValidationError``."""
         return EngineSettings.model_validate({"precision": self.precision, **others})
 
-    def about(self, test: str, seconds: float) -> tuple[str, str, str, float]:
+    def about(self, test: str, seconds: float) -> tuple[Task, str, str, str, float]:
         """The fields that every report begins with. ``test``: the name of the examples."""
         runs = (self.run, *self.ensemble)
         weights = dict.fromkeys(run.weights_summary for run in runs)
-        return " + ".join(run.folder.name for run in runs), "; ".join(weights), test, seconds
+        names = " + ".join(run.folder.name for run in runs)
+        return self.run.task, names, "; ".join(weights), test, seconds
 
 
 @dataclass(frozen=True)
 class EvaluationReport(ABC):
     """The scores of a run on a test set."""
 
+    task: Task
     run: str
     weights: str
     """The kind of the weights (best, average or last) and their update."""
@@ -145,9 +147,13 @@ class EvaluationReport(ABC):
         """The first line of the table."""
         return f"{self.run} ({self.weights}) on {self.test}"
 
-    def lines(self, amount: str, scores: str, notes: Sequence[str]) -> str:
+    def score_lines(self, scores: Mapping[str, float]) -> str:
+        """Format one line for each score."""
+        return score_table({name: (self.task.measure(name), scores[name]) for name in scores})
+
+    def lines(self, amount: str, scores: Mapping[str, float], notes: Sequence[str]) -> str:
         """Join the parts of the table: what was evaluated, the scores, and notes on them."""
-        return "\n".join([self.head, amount, "", scores, "", *notes])
+        return "\n".join([self.head, amount, "", self.score_lines(scores), "", *notes])
 
 
 @dataclass(frozen=True)
@@ -233,11 +239,6 @@ def keep_scores(run: Run, scores: Mapping[str, Any], *, own: bool) -> None:
         logger.info("%s is not changed: it holds the scores with the recipe's own settings", path)
         return
     write_text(path, json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
-
-
-def scores_of(task: Task, scores: Mapping[str, float]) -> str:
-    """Format one line for each score of a task."""
-    return score_table({name: (task.measure(name), value) for name, value in scores.items()})
 
 
 def sign(scores: Mapping[str, float], signature: str) -> dict[str, dict[str, Any]]:

@@ -1,5 +1,5 @@
 """Training examples made from the tokens of a store: pairs, windows of texts, and texts that are
-masked or labelled.
+masked or labelled as a whole or word by word.
 
 Each task has one kind (``Parts.examples``). A plan composes updates from the numbers and lengths of
 examples; the classes here turn those numbers into batches, as pure functions of the seed.
@@ -19,7 +19,14 @@ import torch
 from dragoman.data.batches import Batch, MaskedBatch, Values, make_batch, masked_batch, window_batch
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.hashing import torch_seed
-from dragoman.data.labelled import LabelledBatch, TextLayout, labelled_batch
+from dragoman.data.labelled import (
+    LabelledBatch,
+    TaggedBatch,
+    TextLayout,
+    WordCutter,
+    labelled_batch,
+    tagged_batch,
+)
 from dragoman.data.masking import Masking
 from dragoman.data.plan import MicroBatchPlan, Plan
 from dragoman.data.store import TokenStore
@@ -223,6 +230,31 @@ class LabelledTexts(Examples):
         others = torch.tensor(self._labels([other for _, other in drawn]), dtype=torch.int64)
         shares = torch.tensor([share for share, _ in drawn], dtype=torch.float32)
         return replace(whole, others=others, shares=shares)
+
+
+class TaggedSentences(Examples):
+    """Sentences, each cut at ``plan.context`` tokens, and the tags of their words."""
+
+    def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
+        super().__init__(store)
+        self._reading = reading_of(recipe, forms)
+        self._cut = WordCutter(forms.source)
+        self._seed = recipe.seed if recipe.text.sampling else None
+        # Longer sentences are cut, so a plan counts only the tokens that are read.
+        read = np.minimum(store.lengths["source"], self._reading.longest - 1)
+        self.lengths = {"target": read.astype(np.int32)}
+
+    def batch(self, update: int, examples: Sequence[int]) -> TaggedBatch:
+        sentences = [self._store.text("source", number).split() for number in examples]
+        if self._seed is None:
+            pieces = self._cut(sentences)
+        else:
+            pieces = [
+                self._cut.sample(words, torch_seed(self._seed, 6, update, int(number)))
+                for number, words in zip(examples, sentences, strict=True)
+            ]
+        tags = [self._store.tokens("target", number).tolist() for number in examples]
+        return tagged_batch(pieces, tags, self._reading, examples)
 
 
 def reading_of(recipe: Recipe, forms: Forms) -> TextLayout:

@@ -1,6 +1,6 @@
 """The behaviour of a task: training, evaluation, prediction and reports.
 
-Each task has a ``tasks/NAME/runtime.py`` next to its spec; ``tasks/catalogue.py`` lists
+Each task has its own in ``tasks/NAME/runtime.py``, with its spec; ``tasks/catalogue.py`` lists
 them. Modules that need torch are imported when they are used, so that mistakes are reported before.
 """
 

@@ -27,7 +27,6 @@ from dragoman.tasks.shared.evaluation import (
     ExampleSet,
     clock,
     samples,
-    scores_of,
     sign,
 )
 from dragoman.tasks.shared.label_report import (
@@ -39,10 +38,9 @@ from dragoman.tasks.shared.label_report import (
 )
 from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import Validation, samples_of
-from dragoman.tasks.tagging.form import Tags
+from dragoman.tasks.tagging.form import Tags, words_and_tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans, spans_of
 from dragoman.tasks.tagging.sizes import corpus_of_tags
-from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
 from dragoman.tasks.tagging.tagger import LogProbabilities, Tagged, Tagger, join_tags
 from dragoman.training.records import Evaluation
 
@@ -87,13 +85,13 @@ class TaggingReport(LabelReport):
         )
         figures = self.usual.figures()
         guess = ", ".join(
-            f"{TAGGING.measure(name).called} {TAGGING.measure(name).text(value)}"
+            f"{self.task.measure(name).called} {self.task.measure(name).text(value)}"
             for name, value in figures.items()
             if name in ("accuracy", "f1")
         )
         parts = [
             f"{self.head}\n{read}",
-            scores_of(TAGGING, self.scores),
+            self.score_lines(self.scores),
             f"Always the most frequent tag of each word: {guess}",
             self.by_label([row for row in self.records() if row["texts"] or row["precision"]]),
         ]

@@ -18,7 +18,8 @@ from pathlib import Path
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.reading import read_bytes
-from dragoman.forms.form import Form
+from dragoman.base.wording import plural
+from dragoman.forms.form import Form, Pair
 from dragoman.forms.labels import LONGEST, MOST, Labels
 
 _MOST_WORDS = 200_000
@@ -152,3 +153,14 @@ class Tags(Form):
 
     def longest_output(self, length: int, extra: int) -> int:
         return length
+
+
+def words_and_tags(pair: Pair, name: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The words and the tags of an example. Errors: ``DataError`` if their numbers differ."""
+    words, tags = pair.source.split(), pair.target.split()
+    if len(words) != len(tags):
+        raise DataError(
+            f"{name}, line {pair.line}: {plural(len(words), 'word')} and "
+            f"{plural(len(tags), 'tag')}. Each word needs one tag"
+        )
+    return words, tags

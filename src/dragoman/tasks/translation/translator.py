@@ -33,8 +33,7 @@ from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.lines import plan_of
-from dragoman.tasks.translation.result import Translation
-from dragoman.tasks.translation.scoring import candidates_of, expected_chrf, score_pairs
+from dragoman.tasks.translation.result import Translation, candidates_of, expected_chrf, score_pairs
 
 if TYPE_CHECKING:
     from dragoman.formats.units.document import Document

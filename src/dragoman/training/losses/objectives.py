@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data.batches import Batch, MaskedBatch
-from dragoman.data.labelled import LabelledBatch
+from dragoman.data.labelled import LabelledBatch, TaggedBatch
 from dragoman.data.word_links import Booleans, WordLinks, words_of
 from dragoman.models.interface import Model, Network, Scores, Writing
 from dragoman.nn.layout import Layout, Sequences
@@ -133,6 +133,20 @@ class LabelObjective:
             logits, batch.labels, self._smoothing, batch.others, batch.shares
         )
         return Sums(loss, nll, len(batch))
+
+
+class TagOfEachWord:
+    """Predict the tag of each word with a ``WordTagger``. Words are counted instead of tokens. No
+    kernel is needed, because a tagger makes few logits."""
+
+    def __init__(self, model: Network, smoothing: float) -> None:
+        self._smoothing = smoothing
+
+    def __call__(self, model: Network, batch: TaggedBatch) -> Sums:
+        rows = model.encode(batch.read.source).rows  # (P, D)
+        logits = model.project(batch.read.windows(rows))  # (W, K)
+        loss, nll = smoothed_cross_entropy(logits, batch.tags, self._smoothing)
+        return Sums(loss, nll, len(batch.tags))
 
 
 class Likely(NamedTuple):

@@ -32,11 +32,12 @@ from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Lexicon, Span, words_in
 from dragoman.runs.run import Run
-from dragoman.tasks.translation.proofreading.omissions import omissions, suspects_of
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, warnings_of_lost
 from dragoman.tasks.translation.proofreading.source import (
     ReadSource,
     another_language,
+    omissions,
+    suspects_of,
     unknown_words,
 )
 

@@ -8,11 +8,11 @@ import torch
 from implementations import STACKS
 
 from dragoman.data.labelled import TextLayout, WordRows, tagged_batch
+from dragoman.models.catalogue.classifier import Classifier, WordTagger, new_classifier
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Sequences
-from dragoman.tasks.tagging.head import WordTagger, new_tagger
-from dragoman.tasks.tagging.learning import TagOfEachWord
+from dragoman.training.losses.objectives import TagOfEachWord
 
 SENTENCES = [[[5, 6], [7]], [[8]], [], [[9], [10, 11, 12], [13, 5]]]
 """Words, each of its tokens."""
@@ -23,12 +23,12 @@ def reading(settings: ModelSettings, longest: int = 100) -> TextLayout:
     return TextLayout(2 if settings.reads else 1, before=not settings.reads, longest=longest)
 
 
-def made(settings: ModelSettings) -> WordTagger:
+def made(settings: ModelSettings) -> Classifier:
     torch.manual_seed(3)
-    return new_tagger(settings, 20, 3).eval()
+    return new_classifier(settings, 20, 3, WordTagger).eval()
 
 
-def logits(model: WordTagger, sentences: list[list[list[int]]]) -> torch.Tensor:
+def logits(model: Classifier, sentences: list[list[list[int]]]) -> torch.Tensor:
     read = WordRows.of(sentences, reading(model.settings))
     return model.project(read.windows(model.encode(read.source).rows))
 
