@@ -114,6 +114,11 @@ def _of_patches(model: Encoder) -> set[str]:
     return {PATCHES} if model.source_positions.table is None else {PATCHES, LEARNED_PLACES}
 
 
+def has_learned_positions(model: Network) -> bool:
+    """Return True if a Transformer has learned positions. Errors: as ``transformer_of``."""
+    return transformer_of(model).settings.positions.kind == "learned"
+
+
 def transformer_of(model: Network) -> Transformer:
     """Return ``model`` as a Transformer. Errors: ``DragomanError`` for a model of another kind."""
     if isinstance(model, Transformer):

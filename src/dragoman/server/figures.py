@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError, DragomanError, FileError, RecipeErro
 from dragoman.base.wording import shorten
 from dragoman.insight.figures import catalogue
 from dragoman.insight.figures.captions import captions
-from dragoman.insight.needs import transformer_of
+from dragoman.insight.needs import has_learned_positions
 from dragoman.insight.subject import Subject
 from dragoman.nn.settings import InferencePrecision
 from dragoman.pictures.figure import Words, csv_files, figure_svg
@@ -310,7 +310,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             ko=f"이 그림은 파일을 보여 줍니다. {run.name} 모델이 파일에서 본 곳과 읽는 과정은 인식 "
             "화면에서 볼 수 있습니다.",
         )
-    if figure.trains and transformer_of(model).settings.positions.kind != "learned":
+    if figure.trains and not has_learned_positions(model):
         return TwoLanguages(
             en=f"{run.name} has fixed positions, so a small model would have to be trained for "
             "this figure. The server does not train models.",

@@ -23,7 +23,7 @@ from dragoman.insight.figures import (
     run,
     training,
 )
-from dragoman.insight.figures.captions import Drawn, captions, check_name
+from dragoman.insight.figures.captions import Parts, captions, check_name, with_caption
 from dragoman.insight.needs import (
     BANDS,
     INSIDE,
@@ -31,6 +31,7 @@ from dragoman.insight.needs import (
     PATCHES,
     SPIKES,
     WRITES,
+    has_learned_positions,
     lacking,
     transformer_of,
 )
@@ -145,7 +146,7 @@ the figure itself chooses one that is short enough, or the most instructive."""
 class Entry:
     """The way in which a figure is made, and its requirements."""
 
-    make: Callable[..., Drawn]
+    make: Callable[..., Parts]
     """The function that makes the figure from its sliders, by name; for a figure of a run, the
     subject comes first."""
     sliders: Sliders | Callable[[Network], Sliders] = ()
@@ -252,7 +253,7 @@ def make_figure(
     check_name(name)
     entry = FIGURES[name]
     if not needs_run(name):
-        return entry.make(**(values or {})).with_caption(name)
+        return with_caption(name, entry.make(**(values or {})), "")
     if subject is None:
         raise DragomanError(
             f"the figure {name} looks into a trained run. Set one with --run RUN, or create one "
@@ -261,7 +262,9 @@ def make_figure(
     lacks = missing(name, subject.predictor.plain)
     if lacks is not None:
         raise DragomanError(lacks.english)
-    return entry.make(subject, **(values or {})).with_caption(name, subject.name)
+    shows_run = not entry.trains or has_learned_positions(subject.predictor.plain)
+    parts = entry.make(subject, **(values or {}))
+    return with_caption(name, parts, subject.name if shows_run else "")
 
 
 def sliders_of(name: str, subject: Subject | None) -> Sliders:

@@ -11,7 +11,7 @@ from dragoman.base.wording import percent, plural, power
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.alignment_head import AlignmentScores, HeadLinks
 from dragoman.insight.experiments import Importance, head_importance, order_experiment
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.panels import (
     PART_WORDS,
     aer_panels,
@@ -22,7 +22,7 @@ from dragoman.insight.panels import (
 from dragoman.insight.pronoun import PronounHead, PronounHeads, pronoun_hops
 from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import parse_links
-from dragoman.pictures.figure import Cell, DataTable, Panel, Words
+from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import TextPanel, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap, merged_to_words
@@ -37,7 +37,7 @@ _GOLD = {
 """Word links made by hand for a pair (source, translation), with words counted from 0."""
 
 
-def order_figure(subject: Subject) -> Drawn:
+def order_figure(subject: Subject) -> Parts:
     """Draw how much the encoder's rows of the same words differ between two sentences that have
     these words in different orders. Draw this with and without positions, and show the
     translations."""
@@ -45,45 +45,35 @@ def order_figure(subject: Subject) -> Drawn:
     experiment = order_experiment(subject.predictor, first, second)
     ordered, unordered = experiment.with_positions, experiment.without_positions
     both = np.stack([ordered.differences, unordered.differences])
-    rows: list[tuple[Cell, ...]] = [
-        (token, place, experiment.other_places[place], float(ordered.differences[place]),
-         float(unordered.differences[place]))
-        for place, token in enumerate(experiment.tokens)
-    ]  # fmt: skip
     written = [
         ("on", first, ordered.translations[0]),
         ("on", second, ordered.translations[1]),
         ("off", first, unordered.translations[0]),
         ("off", second, unordered.translations[1]),
     ]
-    differences = MatrixPicture(
+    yield MatrixPicture(
         "From a word's row in one sentence to its row in the other, |a − b| / |a|",
         both,
         rows=["with", "without"],
         columns=list(experiment.tokens),
         cell=(60, 30),
     )
-    return Drawn(
+    yield TextPanel("What the run then writes", ("positions", "read", "written"), written)
+    yield DataTable(
+        "",
+        ("token", "place", "place in the other", "difference on", "difference off"),
         [
-            differences,
-            TextPanel("What the run then writes", ("positions", "read", "written"), written),
+            (token, place, experiment.other_places[place], float(ordered.differences[place]),
+             float(unordered.differences[place]))
+            for place, token in enumerate(experiment.tokens)
         ],
-        [
-            DataTable(
-                "",
-                ("token", "place", "place in the other", "difference on", "difference off"),
-                rows,
-            ),
-            DataTable("translations", ("positions", "source", "translation"), written),
-        ],
-        notes=[
-            Words(
-                f"Largest difference without positions: {power(unordered.differences.max())}; "
-                f"with them: {ordered.differences.max():.2f}.",
-                f"위치 인코딩이 없을 때 가장 큰 차이: {power(unordered.differences.max())}, "
-                f"있을 때: {ordered.differences.max():.2f}.",
-            )
-        ],
+    )  # fmt: skip
+    yield DataTable("translations", ("positions", "source", "translation"), written)
+    yield Words(
+        f"Largest difference without positions: {power(unordered.differences.max())}; "
+        f"with them: {ordered.differences.max():.2f}.",
+        f"위치 인코딩이 없을 때 가장 큰 차이: {power(unordered.differences.max())}, "
+        f"있을 때: {ordered.differences.max():.2f}.",
     )
 
 
@@ -101,15 +91,13 @@ def _reverse(subject: Subject) -> tuple[str, str]:
     return subject.sentence, turned
 
 
-def importance_figure(subject: Subject) -> Drawn:
+def importance_figure(subject: Subject) -> Parts:
     """Draw how much the loss grows when one head at a time is switched off."""
     pairs = subject.pairs or ((subject.sentence, subject.output.text),)
     importance = head_importance(subject.predictor, pairs)
-    return Drawn(
-        importance_panels(importance),
-        [importance_table(importance)],
-        notes=[_importance_note(importance)],
-    )
+    yield from importance_panels(importance)
+    yield importance_table(importance)
+    yield _importance_note(importance)
 
 
 def _importance_note(importance: Importance) -> Words:
@@ -129,7 +117,7 @@ def _importance_note(importance: Importance) -> Words:
     )
 
 
-def alignment_figure(subject: Subject) -> Drawn:
+def alignment_figure(subject: Subject) -> Parts:
     """Draw cross-attention, the source word to which each target word is linked, and, if links made
     by hand are known, the alignment error rate (AER)."""
     record, looked = merged_to_words(subject.attention), HeadLinks.of_record(subject.attention)
@@ -141,53 +129,49 @@ def alignment_figure(subject: Subject) -> Drawn:
     chosen = np.zeros((len(shown.rows), len(shown.columns)))
     for source, target in links:
         chosen[target, source] = 1.0
-    panels: list[Panel] = [
-        WordWeights(shown),
-        _links("Links of the model: most looked at", shown, chosen),
-    ]
-    data = [
-        DataTable(
-            "",
-            ("target word", "target", "source word", "source"),
-            [
-                (target, shown.rows[target], source, shown.columns[source])
-                for source, target in sorted(links, key=lambda link: link[1])
-            ],
-        )
-    ]
+    yield WordWeights(shown)
+    yield _links("Links of the model: most looked at", shown, chosen)
+    yield DataTable(
+        "",
+        ("target word", "target", "source word", "source"),
+        [
+            (target, shown.rows[target], source, shown.columns[source])
+            for source, target in sorted(links, key=lambda link: link[1])
+        ],
+    )
     several = len(record.cross) > 1
     drawn_layer = Words(
         f"layer {layer + 1}{', whose heads look most surely at one word' if several else ''}",
         f"{'한 단어를 가장 뚜렷하게 보는 ' if several else ''}디코더 {layer + 1}층",
     )
-    note = Words(
-        f"Drawn: {drawn_layer.english}. This sentence has no links made by people. To compare "
-        "with some: dragoman look RUN SENTENCE --gold FILE",
-        f"그린 것: {drawn_layer.korean}. 이 문장에는 사람이 만든 정렬이 없습니다. dragoman "
-        "look RUN 문장 --gold FILE 명령으로 비교할 수 있습니다.",
-    )
-    if gold is not None:
-        scores = AlignmentScores.of([looked], [gold])
-        panels += aer_panels(scores)
-        data.append(aer_table(scores))
-        made = np.zeros_like(chosen)
-        for links_made, strength in ((gold.possible, 0.5), (gold.sure, 1.0)):
-            for source, target in links_made:
-                made[target, source] = strength
-        panels.insert(2, _links("Links made by hand: sure 1, possible 0.5", shown, made))
-        drawn = float(scores.heads["choosing"][layer, -1])
-        best = scores.best
-        rate, head = scores.quality(best).error_rate, best.head
-        note = Words(
-            f"Drawn: {drawn_layer.english}; AER {drawn:.3f} against links made by hand for this "
-            f"one sentence. The least of all heads, chosen by these very links (an oracle): "
-            f"{rate:.3f}, {best}.",
-            f"그린 것: {drawn_layer.korean}. 이 한 문장에 사람이 만든 정렬과 비교한 AER "
-            f"{drawn:.3f}. 이 정렬을 보고 고른 최솟값(오라클): {rate:.3f}, "
-            f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
-            f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
+    if gold is None:
+        yield Words(
+            f"Drawn: {drawn_layer.english}. This sentence has no links made by people. To compare "
+            "with some: dragoman look RUN SENTENCE --gold FILE",
+            f"그린 것: {drawn_layer.korean}. 이 문장에는 사람이 만든 정렬이 없습니다. dragoman "
+            "look RUN 문장 --gold FILE 명령으로 비교할 수 있습니다.",
         )
-    return Drawn(panels, data, notes=[note])
+        return
+    scores = AlignmentScores.of([looked], [gold])
+    made = np.zeros_like(chosen)
+    for links_made, strength in ((gold.possible, 0.5), (gold.sure, 1.0)):
+        for source, target in links_made:
+            made[target, source] = strength
+    yield _links("Links made by hand: sure 1, possible 0.5", shown, made)
+    yield from aer_panels(scores)
+    yield aer_table(scores)
+    drawn = float(scores.heads["choosing"][layer, -1])
+    best = scores.best
+    rate, head = scores.quality(best).error_rate, best.head
+    yield Words(
+        f"Drawn: {drawn_layer.english}; AER {drawn:.3f} against links made by hand for this "
+        f"one sentence. The least of all heads, chosen by these very links (an oracle): "
+        f"{rate:.3f}, {best}.",
+        f"그린 것: {drawn_layer.korean}. 이 한 문장에 사람이 만든 정렬과 비교한 AER "
+        f"{drawn:.3f}. 이 정렬을 보고 고른 최솟값(오라클): {rate:.3f}, "
+        f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
+        f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
+    )
 
 
 def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
@@ -196,7 +180,7 @@ def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
     return WordWeights(Heatmap(shown.rows[:-1], shown.columns[:-1], links[:-1, :-1], title))
 
 
-def pronoun_figure(subject: Subject) -> Drawn:
+def pronoun_figure(subject: Subject) -> Parts:
     """Draw both hops of a pronoun (``insight/pronoun.py``): from the German pronoun to "it", and
     from "it" to the words that decide. One sentence is about the animal, the other about the
     street."""
@@ -207,18 +191,20 @@ def pronoun_figure(subject: Subject) -> Drawn:
         )
     hops, heads = pronoun_hops(subject.predictor)
     probes = pronoun_probes()[0]
-    rows: list[tuple[Cell, ...]] = []
-    for probe, hop in zip(probes, hops, strict=True):
-        for place, word in enumerate(hop.source):
-            rows.append(
-                (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))
-            )
-    texts = (f"{probe.pronoun}: {probe.reference}" for probe in probes)
-    return Drawn(
-        [TwoHops(hop) for hop in hops],
-        [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
-        notes=[*(Words(text, text) for text in texts), _mean_note(heads)],
+    yield from map(TwoHops, hops)
+    yield DataTable(
+        "",
+        ("pronoun", "place", "source word", "from the pronoun", "from it"),
+        [
+            (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))
+            for probe, hop in zip(probes, hops, strict=True)
+            for place, word in enumerate(hop.source)
+        ],
     )
+    for probe in probes:
+        text = f"{probe.pronoun}: {probe.reference}"
+        yield Words(text, text)
+    yield _mean_note(heads)
 
 
 def _mean_note(heads: PronounHeads) -> Words:
