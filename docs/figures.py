@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, Entry, Slider
-from dragoman.insight.needs import LEARNED_PLACES, PATCHES, SPIKES
+from dragoman.insight.subject import LEARNED_PLACES, PATCHES, SPIKES
 
 _HEAD = """\
 # Figures

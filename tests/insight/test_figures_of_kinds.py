@@ -12,8 +12,7 @@ from untrained_run import untrained_run
 
 from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
-from dragoman.insight.needs import WRITES
-from dragoman.insight.subject import Subject
+from dragoman.insight.subject import WRITES, Subject
 from dragoman.pictures.figure import csv_files
 from dragoman.tasks.catalogue import Run
 

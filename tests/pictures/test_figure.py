@@ -20,12 +20,12 @@ from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.pictures.bitmaps import grey_address
-from dragoman.pictures.book import book_html
 from dragoman.pictures.explorer import translation_html
 from dragoman.pictures.figure import (
     DataTable,
     Figure,
     Words,
+    book_html,
     csv_files,
     figure_svg,
     png_of_svg,

@@ -33,9 +33,9 @@ from dragoman.insight.panels import aer_panels, attention_panels, attention_tabl
 from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
-from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.explorer import Exhibit, look_html
 from dragoman.pictures.figure import DataTable
+from dragoman.pictures.panels import heatmap_svg
 from dragoman.pictures.records import (
     KINDS,
     AttentionKind,

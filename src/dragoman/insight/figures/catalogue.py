@@ -24,21 +24,20 @@ from dragoman.insight.figures import (
     training,
 )
 from dragoman.insight.figures.captions import Parts, captions, check_name, with_caption
-from dragoman.insight.needs import (
+from dragoman.insight.subject import (
     BANDS,
     INSIDE,
     LEARNED_PLACES,
     PATCHES,
     SPIKES,
     WRITES,
+    Subject,
     has_learned_positions,
     lacking,
     transformer_of,
 )
-from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
-from dragoman.pictures.book import book_html
-from dragoman.pictures.figure import Figure, Words, why_no_png, write_figure
+from dragoman.pictures.figure import Figure, Words, book_html, why_no_png, write_figure
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ class Entry:
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """The sliders, or a function that makes them for a model."""
     needs: tuple[str, ...] | None = None
-    """The needs of the figure (``insight/needs.py``); None for a figure that needs no run."""
+    """The needs of the figure (``insight/subject.py``); None for a figure that needs no run."""
     group: Group = field(default="run", kw_only=True)
     """The topic by which figures are grouped."""
     sentence: Sentence | None = field(default=None, kw_only=True)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from dragoman.base.wording import power
 from dragoman.insight.figures.captions import Parts
-from dragoman.insight.needs import has_learned_positions, transformer_of
 from dragoman.insight.panels import matrix_table
-from dragoman.insight.subject import Subject
+from dragoman.insight.subject import Subject, has_learned_positions, transformer_of
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.embedding import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words

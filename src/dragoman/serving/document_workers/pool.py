@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from dragoman.formats.units.document import BadDocument, Target, Unit
-from dragoman.serving.document_workers.frames import targets_written, texts_read, units_read
+from dragoman.serving.document_workers.worker import targets_written, texts_read, units_read
 
 WORKERS = 2
 """The largest number of workers that run at the same time."""

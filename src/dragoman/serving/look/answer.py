@@ -12,9 +12,9 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.session import Inspection
 from dragoman.pictures.records import words
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of
 from dragoman.serving.look.schema import (
     Choice,
+    DetectedLanguage,
     LookAnswer,
     LookRequest,
     Maps,
@@ -23,6 +23,8 @@ from dragoman.serving.look.schema import (
     Step,
     StepCandidate,
     Weights,
+    hypothesis_message,
+    texts_of,
 )
 
 MAX_WEIGHTS = 4_000_000

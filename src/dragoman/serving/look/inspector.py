@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import torch
+from torch import Tensor
 
 from dragoman.base.errors import DragomanError, TooLongError
 from dragoman.engine.attention import attention_of, open_cell
@@ -329,7 +330,18 @@ class Inspector:
             heads_off=self.under(request).heads_off,
             hidden=request.hidden,
         )
-        return json_of(CellAnswer.of(cell))
+        answer = CellAnswer(
+            query=_round(cell.query),
+            key=_round(cell.key),
+            value=_round(cell.value),
+            product=round(cell.product, 4),
+            scale=round(cell.scale, 6),
+            weight=round(cell.weight, 6),
+            adds=_round(cell.adds),
+            adds_size=round(float(cell.adds.square().mean().sqrt()), 5),
+            head_size=round(float(cell.head_adds.square().mean().sqrt()), 5),
+        )
+        return json_of(answer)
 
     def heads(self, request: LookRequest, ids: list[int]) -> bytes:
         """Return the effect of each head on the output, as JSON. Raises Refusal,
@@ -416,6 +428,10 @@ class Inspector:
         return known.model_copy(
             update={**asked, "n_best": 1, "sampling": None, "alternatives": False}
         )
+
+
+def _round(values: Tensor) -> list[float]:
+    return [round(value, 4) for value in values.tolist()]
 
 
 def _too_long(tokens: int, longest: int) -> Refusal:

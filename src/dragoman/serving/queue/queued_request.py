@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request, rows_of
-from dragoman.serving.queue.cost import COSTLY
+from dragoman.serving.http.limits import COSTLY
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ each may occupy only a limited number of rows (one row is one hypothesis in a ba
 gives up a request, the rows of its sentences are freed at once.
 
 A step of a batch takes as long as all of its rows together, and when a search joins or leaves a
-batch, all rows are copied. So costly searches (``cost.py``) have a separate batch. While both
+batch, all rows are copied. So costly searches (``COSTLY``) have a separate batch. While both
 batches have work, they share the time of the thread: costly searches get a fixed share of it,
 however large they are, so that small searches are slowed down only by this share.
 """

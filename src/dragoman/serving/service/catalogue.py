@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from dragoman.base.wording import shorten
 from dragoman.forms.languages import base, same_language
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look.outputs import DetectedLanguage
+from dragoman.serving.look.schema import DetectedLanguage
 from dragoman.serving.service.served_run import ServedRun
 
 AUTO = "auto"

@@ -24,6 +24,7 @@ from dragoman.pictures.bitmaps import png_base64
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.serving.http.limits import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import (
     Refusal,
@@ -36,7 +37,6 @@ from dragoman.serving.http.refusals import (
 )
 from dragoman.serving.http.uploads import Upload, WithFiles, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import AskedRun, Asks
 from dragoman.sources.shared.files import InMemory

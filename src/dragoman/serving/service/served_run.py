@@ -23,11 +23,11 @@ from dragoman.engine.settings import with_beams
 from dragoman.runs.run import Run
 from dragoman.search.request import Request, rows_of
 from dragoman.search.settings import SearchSettings
+from dragoman.serving.http.limits import LOOKING, ON_TORCH, Work
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, unsearchable
 from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue
 

@@ -29,8 +29,8 @@ from dragoman.serving.http.refusals import (
     unsearchable,
 )
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, read_with_files
-from dragoman.serving.look.outputs import DetectedLanguage
-from dragoman.serving.operate.meters import Meters
+from dragoman.serving.look.schema import DetectedLanguage
+from dragoman.serving.operate.middleware import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import AUTO, Catalogue, Served

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from dragoman.base.wording import plural
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
+from dragoman.serving.http.limits import READING, SEEING
 from dragoman.serving.http.refusals import Refusal, invalid_request, missing_field
 from dragoman.serving.http.uploads import Upload
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import READING, SEEING
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import (
     FileRun,

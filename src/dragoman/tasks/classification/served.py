@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import Field
 
 from dragoman.base.wording import plural
+from dragoman.serving.http.limits import EXPLAINING
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.http.uploads import WithFiles
-from dragoman.serving.queue.cost import EXPLAINING
 from dragoman.serving.service.file_run import Grid, SeenFile
 from dragoman.serving.service.served_run import AskedRun, sentences_of
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller

@@ -22,7 +22,7 @@ from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import ApiKey, Message, Texts, json_of
 from dragoman.serving.http.refusals import missing_field
-from dragoman.serving.look.outputs import DetectedLanguage, texts_of
+from dragoman.serving.look.schema import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import language_message
 from dragoman.serving.service.endpoints import Endpoints

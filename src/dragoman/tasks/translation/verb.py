@@ -275,7 +275,7 @@ def _files(args: TranslateArguments) -> list[Path]:
 
 
 def _check_is_new(args: TranslateArguments) -> None:
-    from dragoman.formats.files import check_is_new
+    from dragoman.formats.catalogue import check_is_new
 
     if args.to is not None:
         check_is_new(Path(args.to), or_lines=True)
