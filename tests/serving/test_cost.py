@@ -19,7 +19,7 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import COSTLY, ON_TORCH, LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest
+from dragoman.serving.queue.worker import FairQueue, QueuedRequest
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.catalogue import Run
 

@@ -23,7 +23,8 @@ from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body, too_slow
 from dragoman.serving.http.stream import _event_stream, event_of
-from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest, Turns
+from dragoman.serving.queue.fair_executor import Turns
+from dragoman.serving.queue.worker import FairQueue, QueuedRequest
 
 FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
 

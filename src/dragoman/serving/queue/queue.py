@@ -14,8 +14,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.queued_request import Answer, Draft, QueuedRequest
-from dragoman.serving.queue.worker import Waiting, Worker
+from dragoman.serving.queue.worker import Answer, Draft, QueuedRequest, Waiting, Worker
 
 
 class SearchQueue:

@@ -25,7 +25,7 @@ from dragoman.serving.look.schema import (
     hypothesis_message,
     texts_of,
 )
-from dragoman.serving.queue.queued_request import Answer, Draft
+from dragoman.serving.queue.worker import Answer, Draft
 from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, warnings_of_lost
