@@ -163,9 +163,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
             path = WEB / "assets" / name
             if not _ASSET.fullmatch(name) or not path.is_file():
                 service.count(http)
-                raise Refusal(
-                    "no_such_file", f"The page has no file {name[:100]!r}.", file=name[:100]
-                )
+                raise Refusal("no_such_file", file=name[:100])
             # A class behind one address opens many pages, and a page without a file stays empty.
             await service.count_cheap(http, "file")
             # The name contains a hash of the content.

@@ -190,11 +190,7 @@ class FigureMaker:
     def _make(self, request: FigureRequest) -> bytes:
         name = request.name
         if name not in captions():
-            raise Refusal(
-                "no_such_figure",
-                f"There is no figure {shorten(name, 100)!r}. GET /v1/figures lists all figures.",
-                figure=shorten(name, 100),
-            )
+            raise Refusal("no_such_figure", figure=shorten(name, 100))
         missing = self._missing[name]
         if missing is not None:
             raise Refusal(
@@ -233,13 +229,7 @@ def _open_subject(
     subject = Subject.open(run, sentence or own, precision=precision)
     tokens = len(subject.predictor.ids_to_show(subject.sentence)) if subject.sentence else 0
     if tokens > MAX_SENTENCE:
-        raise Refusal(
-            "too_long_for_figure",
-            f"The sentence has {tokens} tokens; figures show at most {MAX_SENTENCE}. Use the "
-            "tab Look for longer sentences.",
-            tokens=tokens,
-            most=MAX_SENTENCE,
-        )
+        raise Refusal("too_long_for_figure", tokens=tokens, most=MAX_SENTENCE)
     return subject
 
 

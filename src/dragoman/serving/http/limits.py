@@ -180,15 +180,7 @@ class Limiter:
         under_way = self._under_way[client.name]
         most = (client.limits or self._settings).concurrent
         if under_way >= most:
-            raise Refusal(
-                "too_many_at_once",
-                f"You have {under_way} requests under way; this server takes "
-                f"{most} at a time from one client. Wait for one to finish, "
-                "or send several texts in one request.",
-                retry_after=1,
-                requests=under_way,
-                most=most,
-            )
+            raise Refusal("too_many_at_once", retry_after=1, requests=under_way, most=most)
         self.take_one(client)
         self._under_way[client.name] += 1
         try:
@@ -214,8 +206,6 @@ class Limiter:
         if not allowed:
             raise Refusal(
                 "too_many_requests",
-                f"This server takes {limits.requests_per_minute:,} requests a minute "
-                "from one client. Wait a moment, or send several texts in one request.",
                 retry_after=math.ceil((1 - left) / per_second),
                 most=limits.requests_per_minute,
             )
@@ -259,13 +249,7 @@ class Places:
                 kind=self._kind,
             )
         if self._held and self.taken + places > self._of_all:
-            raise Refusal(
-                "others_wait",
-                f"Other clients already wait for the same kind of work ({self._kind}). Try again "
-                "in a moment.",
-                retry_after=2,
-                kind=self._kind,
-            )
+            raise Refusal("others_wait", retry_after=2, kind=self._kind)
         self._held[client].append(places)
         try:
             yield
@@ -285,10 +269,4 @@ def check_marks(texts: Sequence[str]) -> None:
     )
     marks = max((sum(1 for _ in run) for are_marks, run in runs if are_marks), default=0)
     if marks > MAX_MARKS:
-        raise Refusal(
-            "too_many_marks",
-            f"The request has {marks:,} combining marks in a row; this server takes {MAX_MARKS}. "
-            "No writing system needs this many. Leave them out.",
-            marks=marks,
-            most=MAX_MARKS,
-        )
+        raise Refusal("too_many_marks", marks=marks, most=MAX_MARKS)

@@ -34,13 +34,7 @@ MAX_WEIGHTS = 4_000_000
 def check_size(weights: int) -> None:
     """Raises Refusal for more weights than one answer may hold."""
     if weights > MAX_WEIGHTS:
-        raise Refusal(
-            "too_many_weights",
-            f"The answer would have {weights:,} weights; at most {MAX_WEIGHTS:,} are allowed. "
-            "Use /v1/look for maps and /v1/look/attention for single layers and heads.",
-            weights=weights,
-            most=MAX_WEIGHTS,
-        )
+        raise Refusal("too_many_weights", weights=weights, most=MAX_WEIGHTS)
 
 
 def weights_message(weights: Tensor) -> Weights:

@@ -116,23 +116,16 @@ class Inspector:
         reads = self._engine.source.reads
         if request.text.strip() and (self._predictor is not None or not reads):
             if request.sentence:
-                raise Refusal(
-                    "text_is_whole",
-                    "sentence: this run does not split its text into sentences. Leave it out.",
-                )
+                raise Refusal("text_is_whole")
             return self._cut_whole(request, longest) if reads else self._cut_alone(request, longest)
         (passage,) = self._engine.cut([request.text], whole=False)
         sentences = [piece.text for piece in passage.pieces]
         if not sentences:
-            raise Refusal("nothing_to_look_at", "There is no text to look at.")
+            raise Refusal("nothing_to_look_at")
         if request.sentence is not None:
             if request.sentence >= len(sentences):
                 raise Refusal(
-                    "no_such_sentence",
-                    f"sentence: the text has {len(sentences)}, counted from 0; "
-                    f"{request.sentence} was asked for.",
-                    sentence=request.sentence,
-                    sentences=len(sentences),
+                    "no_such_sentence", sentence=request.sentence, sentences=len(sentences)
                 )
             changed = {"text": sentences[request.sentence], "sentence": None}
             request = request.model_copy(update=changed)
@@ -145,15 +138,13 @@ class Inspector:
         if self._engine.writes:
             longest = min(longest, self._engine.longest)
         elif request.prefix_tokens or request.given:
-            raise Refusal(
-                "writes_nothing", "This run writes nothing: leave prefix_tokens and given out."
-            )
+            raise Refusal("writes_nothing")
         try:
             ids = self._predictor.source_ids(request.text)
         except TooLongError as error:
             raise too_long(error, f"{error}.") from None
         except DragomanError as error:
-            raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
+            raise Refusal("bad_text", problem=str(error)) from None
         return Cut([request.text], self._check(request, ids, longest), ids)
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
@@ -179,23 +170,13 @@ class Inspector:
         if len(ids) > longest:
             raise _too_long(len(ids), longest)
         if any(place >= len(ids) for place in request.hidden):
-            raise Refusal(
-                "no_such_place",
-                f"hidden: the text has {len(ids)} tokens, counted from 0.",
-                field="hidden",
-                tokens=len(ids),
-            )
+            raise Refusal("no_such_place", field="hidden", tokens=len(ids))
         size = self._target.size
         for name in ("prefix_tokens", "given", "compare"):
             if any(token >= size for token in getattr(request, name)):
-                raise Refusal(
-                    "no_such_token", f"{name} must be below {size}.", field=name, vocabulary=size
-                )
+                raise Refusal("no_such_token", field=name, vocabulary=size)
         if request.given and (request.prefix_tokens or self._target.eos in request.given):
-            raise Refusal(
-                "two_outputs",
-                "given is a whole output, without its end symbol. Leave prefix_tokens out.",
-            )
+            raise Refusal("two_outputs")
         self.under(request)  # refuses unknown heads
         return request
 
@@ -258,11 +239,7 @@ class Inspector:
     def word(self, request: WordRequest, ids: list[int]) -> bytes:
         """Return the attention and the vectors of one word, as JSON. Raises Refusal,
         ``SearchError``."""
-        beyond = Refusal(
-            "no_such_tokens",
-            f"first and count: there are fewer {request.side} tokens.",
-            side=request.side,
-        )
+        beyond = Refusal("no_such_tokens", side=request.side)
         is_source = request.side == "source"
         places = slice(request.first, request.first + request.count)
         if is_source and places.stop > len(ids):
@@ -302,23 +279,12 @@ class Inspector:
         ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head, "this model")
         if attention_of(self.model, layer) is None:
-            raise Refusal(
-                "no_queries",
-                "Queries, keys and values are read from the attention of a Transformer; this run "
-                f"is a {self.model.settings.kind} model.",
-                family=self.model.settings.kind,
-            )
+            raise Refusal("no_queries", family=self.model.settings.kind)
 
         seen = self._look_up(request, ids)
         rows, columns = seen.attention[request.part].shape[2:]
         if request.row >= rows or request.column >= columns:
-            raise Refusal(
-                "no_such_cell",
-                f"row and column: {request.part} has {rows} by {columns} tokens.",
-                part=request.part,
-                rows=rows,
-                columns=columns,
-            )
+            raise Refusal("no_such_cell", part=request.part, rows=rows, columns=columns)
         cell = open_cell(
             self.model,
             layer,
@@ -350,14 +316,7 @@ class Inspector:
 
         tokens = self._look_up(request, ids).best.tokens
         if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
-            raise Refusal(
-                "too_long_for_heads",
-                f"{count} heads over {len(ids)} and {len(tokens)} tokens are too many to switch "
-                "off one by one. Send a shorter sentence.",
-                heads=count,
-                source=len(ids),
-                target=len(tokens),
-            )
+            raise Refusal("too_long_for_heads", heads=count, source=len(ids), target=len(tokens))
 
         def measure(under: Intervention) -> float:
             return self._session.output_log_p(request.text, ids, tokens, under)
@@ -407,11 +366,7 @@ class Inspector:
         if not tokens:
             return seen
         if not self._engine.writes and len(tokens) != len(seen.best.tokens):
-            raise Refusal(
-                "wrong_length",
-                f"compare: the output for this text has {len(seen.best.tokens)} tokens.",
-                tokens=len(seen.best.tokens),
-            )
+            raise Refusal("wrong_length", tokens=len(seen.best.tokens))
         return replace(seen, compared=self._session.output_log_p(request.text, ids, tokens, under))
 
     def _settings(self, request: LookRequest) -> SearchSettings:

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dragoman.serving.http.clients import KEY, Networks
 from dragoman.serving.http.connection_limits import Guard
 from dragoman.serving.http.messages import error_at
-from dragoman.serving.http.refusals import FAILED, body_too_large
+from dragoman.serving.http.refusals import FAILED, Refusal
 from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.queue.queue import SearchQueue
 from dragoman.serving.queue.worker import COUNTED
@@ -187,12 +187,12 @@ class BodyLimit:
         async def count_bytes() -> Message:
             nonlocal size
             if is_too_large:
-                raise body_too_large(most)
+                raise Refusal("body_too_large", most=most)
             message = await receive()
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > most:
-                    raise body_too_large(most)
+                    raise Refusal("body_too_large", most=most)
             return message
 
         await self.app(scope, count_bytes, send)

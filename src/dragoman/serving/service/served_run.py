@@ -295,8 +295,6 @@ class ServedRun(ABC):
         if rows > self.settings.rows:
             raise Refusal(
                 "too_many_hypotheses",
-                f"{settings.n_best} alternatives with beam {settings.beam} take {rows} places; "
-                f"this server has {self.settings.rows}. Request fewer, or use a smaller beam.",
                 n_best=settings.n_best,
                 beam=settings.beam,
                 hypotheses=rows,
@@ -307,13 +305,7 @@ class ServedRun(ABC):
         """Check a beam size, or a number of translations of one text, against the limit."""
         limit = self.settings.limits.beam
         if max(asked) > limit:
-            raise Refusal(
-                "beam_too_wide",
-                f"This server searches with a beam of at most {limit} and gives at most {limit} "
-                f"translations of one text; {max(asked):,} were requested.",
-                asked=max(asked),
-                most=limit,
-            )
+            raise Refusal("beam_too_wide", asked=max(asked), most=limit)
 
     def check_searches(self, wanted: Sequence[Request]) -> None:
         """Check the total cost of all searches of one request. Raises Refusal 400 if it is above

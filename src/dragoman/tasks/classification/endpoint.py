@@ -15,7 +15,7 @@ from dragoman.base.wording import plural
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
 from dragoman.serving.http.limits import READING, SEEING
-from dragoman.serving.http.refusals import Refusal, invalid_request, missing_field
+from dragoman.serving.http.refusals import Refusal, invalid_request
 from dragoman.serving.http.uploads import Upload
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.endpoints import asks
@@ -208,10 +208,10 @@ def _choose_run(service: Service, request: ClassifyRequest) -> ServedRun:
                 reads=run.reads,
             )
         if not has_files and request.text is None:
-            raise missing_field("file" if run.takes_files else "text")
+            raise Refusal("missing_field", field="file" if run.takes_files else "text")
         return run
     if has_files:
         return catalogue.of(ServedFileClassifier, named)
     if request.text is None:
-        raise missing_field("text")
+        raise Refusal("missing_field", field="text")
     return catalogue.of(ServedClassifier, named)

@@ -24,7 +24,7 @@ from dragoman.forms.languages import base
 from dragoman.forms.text_form import as_text
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import TRANSCRIPTIONS
-from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound, wrong_field
+from dragoman.serving.http.refusals import Refusal, too_much_sound, wrong_field
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import (
@@ -118,7 +118,7 @@ class ServedTranscriber(FileRun[Transcriber]):
             self.check_width(request.beam)
         (upload,) = uploads
         if len(upload.content) > limits.recording_bytes * 4 / 3 + 4:  # of base64, at the most
-            raise body_too_large(limits.recording_bytes)
+            raise Refusal("body_too_large", most=limits.recording_bytes)
         return upload
 
     async def open_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:

@@ -39,7 +39,7 @@ from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
 from dragoman.serving.http.limits import LimitSettings, Places, check_marks
 from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_of, json_response
-from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import EventStream, event_of
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
 from dragoman.serving.operate.middleware import DOWNLOADS, HEAD
@@ -187,7 +187,7 @@ def endpoints(service: Service) -> Endpoints:
             held.enter_context(under_way.occupy(client, 1))
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
             if not request.uploads:
-                raise missing_field("file")
+                raise Refusal("missing_field", field="file")
             document, seconds = request.uploads[0].read(), service.settings.limits.file_seconds
             if request.stream:
                 events = work.events(document, request)
