@@ -63,7 +63,7 @@ def example() -> Figure:
             TwoHops(Hops(words, words, 1, 2, weights[0, 0, 0], weights[0, 0, 1])),
             TextPanel("table", ("word", "number"), [(HOSTILE, 1), ("b", 2.5)]),
         ],
-        [DataTable("", ("word", "n"), [(HOSTILE, 1 / 3)]), DataTable("more", ("x",), [(1,)])],
+        [DataTable(("word", "n"), [(HOSTILE, 1 / 3)]), DataTable(("x",), [(1,)], "more")],
         run="demo",
         notes=[Words("note", "덧붙임")],
     )

@@ -89,7 +89,7 @@ class LookResult:
         if kind == ".csv":
             tables = {name: attention_table(self.record, name) for name in KINDS}
             rows = [(name, *row) for name, table in tables.items() for row in table.rows]
-            return DataTable("", ("attention", *tables[self.kind].header), rows).csv()
+            return DataTable(("attention", *tables[self.kind].header), rows).csv()
         changed = None
         if self.what_if is not None:
             before, after = self.what_if.before.text, self.what_if.after.text

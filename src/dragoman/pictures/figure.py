@@ -57,10 +57,10 @@ class Panel(Protocol):
 class DataTable:
     """Numbers of a figure, as a table that becomes one CSV file."""
 
-    name: str
-    """Appended to the figure's name in the file's name; "" for the main one."""
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    name: str = ""
+    """Appended to the figure's name in the file's name; "" for the main one."""
 
     def csv(self) -> str:
         """RFC 4180 with line feeds; numbers keep nine digits."""

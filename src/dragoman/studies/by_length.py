@@ -101,7 +101,7 @@ class ByLength:
             for score in comparison.scores
         ]  # fmt: skip
         header = [f"least {self.unit}", f"most {self.unit}", "sentences", "mean", "metric"]
-        return DataTable("", [*header, "system", "value", "half", "p"], rows)
+        return DataTable([*header, "system", "value", "half", "p"], rows)
 
     def to_dict(self) -> dict[str, object]:
         """The bins as plain values, for JSON."""

@@ -173,7 +173,7 @@ class Sweep:
             ])  # fmt: skip
         header = ["trial", "ended", *keys, *(f"dev {name}" for name in metrics)]
         counted = self.base.spec.counted
-        return DataTable("", [*header, "updates", counted, "minutes"], rows)
+        return DataTable([*header, "updates", counted, "minutes"], rows)
 
     def table(self) -> str:
         """Return the table of all trials as plain text."""

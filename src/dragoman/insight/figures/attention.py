@@ -82,7 +82,7 @@ def scale_figure() -> Parts:
     yield chart("Largest of 32 weights, mean", line("as it is", 2), line("/ √d_k", 5))
     yield chart("Entropy of the weights", line("as it is", 3), line("/ √d_k", 6), label="nats")
     yield chart("What gradient is left, 1 − Σp²", line("as it is", 4), line("/ √d_k", 7))
-    yield DataTable("", header, [(int(row[0]), *row[1:]) for row in rows])
+    yield DataTable(header, [(int(row[0]), *row[1:]) for row in rows])
 
 
 def heads_figure(subject: Subject, *, heads: int = 0) -> Parts:
@@ -102,7 +102,6 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Parts:
     shares = _shares(weight.double().numpy(), heads, width)
     yield from _panels(opened, shares)
     yield DataTable(
-        "",
         ("head", "slice of the input", "share of |W^Q|^2"),
         [(h + 1, s + 1, float(shares[h, s])) for h, s in np.ndindex(*shares.shape)],
     )

@@ -62,11 +62,10 @@ def cost_figure() -> Parts:
         ],
     )
     yield DataTable(
-        "",
         ("layer", "core", "whole", "sequential", "path"),
         [(c.kind, c.core, c.whole, c.sequential, c.path) for c in every],
     )
-    yield DataTable("measured", ("layer", "operations", "seconds"), measured)
+    yield DataTable(("layer", "operations", "seconds"), measured, "measured")
     if left_out:
         yield Words(
             f"Not shown: {left_out}. This machine was too busy: a part took longer than "
@@ -132,16 +131,15 @@ def length_figure() -> Parts:
     )
     yield TextPanel("Where lines cross", ("what", "where", "n at d = 512"), crossings)
     yield DataTable(
-        "",
         ("length", *lines),
         [(n, *(counts[i] for counts in lines.values())) for i, n in enumerate(lengths)],
     )
     yield DataTable(
-        "measured",
         ("length", *seconds),
         [(n, *(str(times.get(n, "")) for times in seconds.values())) for n in tried],
+        "measured",
     )
-    yield DataTable("crossings", ("what", "where", "length"), crossings)
+    yield DataTable(("what", "where", "length"), crossings, "crossings")
 
 
 class Milestone(NamedTuple):
@@ -226,7 +224,6 @@ def timeline_figure(subject: Subject) -> Parts:
         ],
     )
     yield DataTable(
-        "",
         ("model", "month", "parameters", "days", "device", "source"),
         [
             (model.name, model.month, _number(model), model.days, model.device, model.basis)

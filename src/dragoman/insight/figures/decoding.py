@@ -78,7 +78,6 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Parts:
     yield by_temperature("Entropy of the choice", spread, "nats")
     yield by_temperature("Probability of the likeliest", first)
     yield DataTable(
-        "",
         ("token", "logit", *(f"T = {way:g}" for way in ways)),
         [
             (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
@@ -86,9 +85,9 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Parts:
         ],
     )
     yield DataTable(
-        "curve",
         ("T", "entropy", "likeliest"),
         list(zip(curve, spread, first, strict=True)),
+        "curve",
     )
     yield Words(
         f"“{sentence}”, the step {place}, where this run is least sure"
@@ -154,7 +153,6 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Parts:
         ],
     )
     yield DataTable(
-        "",
         ("number", "hypothesis", "tokens", "log P", "score", "pieces"),
         [
             (*row, " ".join(run.target_text.pieces(list(best[i].tokens))))
@@ -162,9 +160,9 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Parts:
         ],
     )
     yield DataTable(
-        "scores",
         ("alpha", *numbers),
         [(alpha, *values) for alpha, values in scores.items()],
+        "scores",
     )
     yield _penalty_note(subject, best)
 

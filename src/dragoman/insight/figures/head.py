@@ -46,7 +46,6 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Parts:
     yield strip("Values", values, words)
     yield strip("What comes back", back, ["hash table", "attention"])
     yield DataTable(
-        "",
         ("key of", "scaled score", "hash table", "weight"),
         [
             (name, float(scaled[i]), float(chosen[i]), float(weights[i]))
@@ -128,7 +127,6 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Par
     yield long("V", values)
     yield long("4: softmax(Q Kᵀ / √d_k) V", output)
     yield DataTable(
-        "",
         ("query of", "key of", "1 score", "2 scaled", "3 weight", "loop"),
         [
             (words[i], words[j], float(scores[i, j]), float(scaled[i, j]), float(weights[i, j]),
@@ -174,7 +172,6 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Parts:
     yield square("Scores, masked", masked, float(np.abs(scaled).max()))
     yield square("Weights", weights, 1.0)
     yield DataTable(
-        "",
         ("query of", "key of", "scaled score", "allowed", "weight", "model's"),
         [
             (words[i], words[j], float(scaled[i, j]), int(not behind[i, j]), float(weights[i, j]),

@@ -57,7 +57,7 @@ def rollout_figure(subject: Subject) -> Parts:
     yield MatrixPicture("What was read", light, cell=(pixel, pixel), reach=1.0)
     yield MatrixPicture("Attention rollout", looked, by_row, by_column, cell=side)
     yield MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0)
-    yield DataTable("", ("row", "column", "share"), rows)
+    yield DataTable(("row", "column", "share"), rows)
     yield Words(
         f"{subject.sentence}: {label}, {100 * float(share):.1f} %. The patch with the "
         f"largest share is in row {most[0]}, column {most[1]}: {100 * most[2]:.1f} % (all "
@@ -94,8 +94,8 @@ def reading_figure(subject: Subject) -> Parts:
     numbers, width = stages[0][2], stages[1][2]
     patch, ranked = form.settings.patch, ranked[:_LABELS]
     yield from panels
-    yield DataTable("", ("stage", "rows", "numbers of a row"), stages)
-    yield DataTable("labels", ("label", "probability"), ranked)
+    yield DataTable(("stage", "rows", "numbers of a row"), stages)
+    yield DataTable(("label", "probability"), ranked, "labels")
     yield Words(
         f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
         f"{numbers} numbers of each become {width}. The label: "
@@ -187,7 +187,6 @@ def places_figure(subject: Subject) -> Parts:
     grid = cosines.reshape(down, across, down, across)
     yield HeadGrid(title, grid, "row", "column")
     yield DataTable(
-        "",
         ("row", "column", "other row", "other column", "cosine"),
         [
             (r + 1, c + 1, other // across + 1, other % across + 1, float(cosines[place, other]))

@@ -38,7 +38,7 @@ def _array(table: torch.Tensor) -> Array:
 def _alike(values: Array) -> DataTable:
     """Return the similarities of all positions as a table of (position, other, value)."""
     cells = [(int(r), int(c), float(values[r, c])) for r, c in np.ndindex(*values.shape)]
-    return DataTable("similarity", ("position", "other", "value"), cells)
+    return DataTable(("position", "other", "value"), cells, "similarity")
 
 
 def _wide(values: Array) -> DataTable:
@@ -94,7 +94,6 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Parts:
     title = f"Similarity within {length} words, {dimension} dimensions"
     yield _map(similarity(longest), title)
     yield DataTable(
-        "",
         ("length", "position", "value"),
         [
             (words, place, float(values[row, place]))
@@ -116,9 +115,9 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Parts:
     yield _wide(small)
     yield _alike(similarity(large))
     yield DataTable(
-        "flips",
         ("position", "digits that change to the next"),
         [(place, int(count)) for place, count in enumerate(flipped)],
+        "flips",
     )
 
 
@@ -161,7 +160,7 @@ def identity_figure(*, dimension: int = WIDTH) -> Parts:
         if start in (0, 30, 60)
     ]
     yield LinePanel(Chart("PE(i) · PE(i + Δ)", series, x_label="distance Δ"), 760, 300)
-    yield DataTable("", ("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)
+    yield DataTable(("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)
     yield Words(
         f"Largest difference between the two sides, over all that is drawn: {power(worst, 1)}.",
         f"그린 모든 점에서 두 변의 차이는 최대 {power(worst, 1)}입니다.",

@@ -75,7 +75,7 @@ def spikes_figure(subject: Subject) -> Parts:
         "Attention of the last layer", looked, written, across=each,
         cell=(wide / len(known), _LINE), reach=1.0,
     )  # fmt: skip
-    yield DataTable("", ("row", "second", "token", "probability"), spikes)
+    yield DataTable(("row", "second", "token", "probability"), spikes)
     yield Words(
         f"{subject.sentence}: “{output.text}”. CTC is more than half sure of a token in "
         f"{spiked} of {len(known)} rows, and of the blank in {100 * blank:.0f} % of them.",
@@ -125,7 +125,7 @@ def band_heads_figure(subject: Subject) -> Parts:
         )  # fmt: skip
     near = [nearness(attention) * hop for attention in weights]
     least, most = int(np.argmin(near)), int(np.argmax(near))
-    yield DataTable("", ("head", "second that looks", "second looked at", "weight"), table)
+    yield DataTable(("head", "second that looks", "second looked at", "weight"), table)
     yield Words(
         f"{subject.sentence}: frames look {near[least]:.2f} s away on average in head "
         f"{least + 1} and {near[most]:.2f} s in head {most + 1}; "

@@ -60,7 +60,6 @@ def order_figure(subject: Subject) -> Parts:
     )
     yield TextPanel("What the run then writes", ("positions", "read", "written"), written)
     yield DataTable(
-        "",
         ("token", "place", "place in the other", "difference on", "difference off"),
         [
             (token, place, experiment.other_places[place], float(ordered.differences[place]),
@@ -68,7 +67,7 @@ def order_figure(subject: Subject) -> Parts:
             for place, token in enumerate(experiment.tokens)
         ],
     )  # fmt: skip
-    yield DataTable("translations", ("positions", "source", "translation"), written)
+    yield DataTable(("positions", "source", "translation"), written, "translations")
     yield Words(
         f"Largest difference without positions: {power(unordered.differences.max())}; "
         f"with them: {ordered.differences.max():.2f}.",
@@ -132,7 +131,6 @@ def alignment_figure(subject: Subject) -> Parts:
     yield WordWeights(shown)
     yield _links("Links of the model: most looked at", shown, chosen)
     yield DataTable(
-        "",
         ("target word", "target", "source word", "source"),
         [
             (target, shown.rows[target], source, shown.columns[source])
@@ -193,7 +191,6 @@ def pronoun_figure(subject: Subject) -> Parts:
     probes = pronoun_probes()[0]
     yield from map(TwoHops, hops)
     yield DataTable(
-        "",
         ("pronoun", "place", "source word", "from the pronoun", "from it"),
         [
             (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))

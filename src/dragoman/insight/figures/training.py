@@ -56,7 +56,6 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Parts:
     yield chart("The paper's schedule: d_model / warm-up", noam)
     yield chart("Used today, at the peak of the first", others)
     yield DataTable(
-        "",
         ("update", *noam, *others),
         [(step, *(rate(step) for rate in (noam | others).values())) for step in steps],
     )
@@ -106,14 +105,13 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Parts:
         260,
     )
     yield DataTable(
-        "",
         ("token", "one-hot", "smoothed"),
         [(i + 1, float(hard[i]), float(smooth[i])) for i in range(vocabulary)],
     )
     yield DataTable(
-        "loss",
         ("q", *(f"epsilon {e:g}" for e in curves)),
         [(q, *(curves[e][i] for e in curves)) for i, q in enumerate(p)],
+        "loss",
     )
     yield Words(f"Least at q = {least}.", f"손실이 최소인 곳: q = {least}.")
 
@@ -167,7 +165,6 @@ def layers_figure(subject: Subject) -> Parts:
         ],
     )
     yield DataTable(
-        "",
         ("number", *header, "module"),
         [
             (place, *row, s.sublayer.name)
