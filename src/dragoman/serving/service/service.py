@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.base.errors import SearchError
-from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.clients import ApiKeys, Networks, key_in_header, stranger
 from dragoman.serving.http.connection import Sites, read_fields, while_connected
 from dragoman.serving.http.limits import Client, Limiter, Places, check_marks
@@ -28,6 +27,7 @@ from dragoman.serving.operate.middleware import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import AUTO, Catalogue, Served
+from dragoman.serving.service.document_pool import DocumentWorkers
 from dragoman.serving.service.served_run import bad_field
 
 TOO_MANY_SECONDS = 1.0
