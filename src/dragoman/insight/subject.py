@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -39,49 +40,38 @@ _PAIRS = 40
 _CANDIDATES = 16
 """A figure chooses its sentence from at most this many held-out sentences, so that the reader need
 not wait."""
-INSIDE = "inside"
-"""A figure's need for a Transformer, whose queries, keys, values, positions and norms can be
-read."""
-
-WRITES = "writes"
-"""A figure's need for a model that writes text token by token, so that its choices can be shown."""
-
-PATCHES = "patches"
-"""A figure's need for a model that labels pictures by attention over their patches."""
-
-LEARNED_PLACES = "learned places"
-"""A figure's need for a model that labels pictures by attention over their patches and has learned
-positions."""
-
-SPIKES = "spikes"
-"""A figure's need for a model that transcribes recordings and was trained with CTC."""
-
-BANDS = "bands"
-"""A figure's need for a model of recordings whose first heads each read a slice of the frequency
-bands."""
-
-_LACKING = {
-    INSIDE: Words(
+Need = Literal[
+    "inside", "writes", "patches", "learned places", "spikes", "bands",
+    "encoder", "decoder", "cross",
+]  # fmt: skip
+"""What a figure needs of a model. inside: it is a Transformer, whose queries, keys, values,
+positions and norms can be read. writes: it writes text token by token, so that its choices can be
+shown. patches: it labels pictures by attention over their patches; learned places: and has learned
+positions. spikes: it transcribes recordings and was trained with CTC. bands: it reads recordings,
+and its first heads each read a slice of the frequency bands. encoder, decoder, cross: it has
+attention in this part."""
+_LACKING: dict[Need, Words] = {
+    "inside": Words(
         "This shows the inside of a Transformer, and this run is a {kind} model.",
         "Transformer의 내부를 보여 줍니다. 이 모델은 {kind} 모델입니다.",
     ),
-    WRITES: Words(
+    "writes": Words(
         "This {kind} model writes nothing, so it chooses no words one after another.",
         "이 {kind} 모델은 문장을 쓰지 않으므로 단어를 차례로 고르지 않습니다.",
     ),
-    PATCHES: Words(
+    "patches": Words(
         "This figure looks at the patches of a picture, and this {kind} model reads no pictures.",
         "이 그림은 이미지의 패치를 보여 줍니다. 이 {kind} 모델은 이미지를 읽지 않습니다.",
     ),
-    LEARNED_PLACES: Words(
+    "learned places": Words(
         "This figure shows learned positions of patches, and this {kind} model has none.",
         "이 그림은 패치의 학습된 위치 임베딩을 보여 줍니다. 이 {kind} 모델에는 없습니다.",
     ),
-    SPIKES: Words(
+    "spikes": Words(
         "This figure shows CTC over a recording, and this {kind} model has not learned it.",
         "이 그림은 녹음 위에 CTC를 보여 줍니다. 이 {kind} 모델은 CTC를 배우지 않았습니다.",
     ),
-    BANDS: Words(
+    "bands": Words(
         "This figure shows heads over slices of the bands of a recording, and this {kind} model "
         "has none: train one with --set source.band_heads=4.",
         "이 그림은 녹음의 주파수 대역을 나누어 보는 헤드를 보여 줍니다. 이 {kind} 모델에는 그런 "
@@ -100,33 +90,29 @@ _LACKING = {
         "이 {kind} 모델에는 번역문이 원문을 보는 어텐션이 없습니다.",
     ),
 }
-
-
 _OF_WORDS = Words(
     "This figure shows words that were read, and this model reads recordings.",
     "이 그림은 읽은 단어를 보여 줍니다. 이 모델은 녹음을 읽습니다.",
 )
 
 
-def lacking(needs: Collection[str], model: Network) -> Words | None:
-    """Return the reason why ``model`` does not meet ``needs``, or None if it meets them. Each need
-    is one of the constants above, such as ``WRITES``, or the name of a part of the model that must
-    have attention ("encoder", "decoder" or "cross")."""
+def lacking(needs: Collection[Need], model: Network) -> Words | None:
+    """Return the reason why ``model`` does not meet ``needs``, or None if it meets them."""
     front = model.front_end
     in_line = front is not None and not front.across  # the rows follow time
-    if needs and in_line and not {SPIKES, BANDS} & {*needs}:
+    if needs and in_line and not {"spikes", "bands"} & {*needs}:
         return _OF_WORDS
-    has: set[str] = {attention.part for attention in model.attentions}
+    has: set[Need] = {attention.part for attention in model.attentions}
     if isinstance(model, Transformer):
-        has.add(INSIDE)
+        has.add("inside")
     if model.settings.writes:
-        has.add(WRITES)
+        has.add("writes")
     if isinstance(model, Classifier) and isinstance(model.body, Encoder):
         has |= _of_patches(model.body)
     if in_line and model.ctc is not None:
-        has.add(SPIKES)
+        has.add("spikes")
     if front is not None and BAND_WEIGHTS in front.attention_names:
-        has.add(BANDS)
+        has.add("bands")
     for need in needs:
         if need not in has:
             words, kind = _LACKING[need], model.settings.kind
@@ -134,10 +120,10 @@ def lacking(needs: Collection[str], model: Network) -> Words | None:
     return None
 
 
-def _of_patches(model: Encoder) -> set[str]:
+def _of_patches(model: Encoder) -> set[Need]:
     if model.front_end is None or not model.front_end.across:
         return set()
-    return {PATCHES} if model.source_positions.table is None else {PATCHES, LEARNED_PLACES}
+    return {"patches"} if model.source_positions.table is None else {"patches", "learned places"}
 
 
 def has_learned_positions(model: Network) -> bool:
@@ -149,7 +135,7 @@ def transformer_of(model: Network) -> Transformer:
     """Return ``model`` as a Transformer. Errors: ``DragomanError`` for a model of another kind."""
     if isinstance(model, Transformer):
         return model
-    raise DragomanError(_LACKING[INSIDE].english.format(kind=model.settings.kind))
+    raise DragomanError(_LACKING["inside"].english.format(kind=model.settings.kind))
 
 
 def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predictor[object]:
