@@ -34,7 +34,7 @@ from dragoman.pictures.figure import (
 )
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
-from dragoman.pictures.records import AttentionRecord, Chart, Heatmap, Hops, Series
+from dragoman.pictures.records import AttentionRecord, Heatmap, Hops, Series
 from dragoman.pictures.theme import LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,7 +48,7 @@ def example() -> Figure:
     words = ("a", "가나 ༼ $\\frac$", HOSTILE)
     signed = random.normal(size=(3, 3))
     signed[0, 2] = np.nan
-    chart = Chart("lines", [Series("s", [1, 10, 100], [1, 2, 4])], log_x=True, log_y=True)
+    lines = LinePanel("lines", [Series("s", [1, 10, 100], [1, 2, 4])], log_x=True, log_y=True)
     return Figure(
         "example",
         Words("Example <1>", "보기 <1>"),
@@ -57,7 +57,7 @@ def example() -> Figure:
         [
             MatrixPicture("matrix", signed, words, words, absent="–∞"),
             MatrixPicture("large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a"),
-            LinePanel(chart),
+            lines,
             WordWeights(Heatmap(words, words, weights[0, 0], HOSTILE)),
             HeadGrid("heads", weights),
             TwoHops(Hops(words, words, 1, 2, weights[0, 0, 0], weights[0, 0, 1])),

@@ -156,18 +156,19 @@ def _words(
 
 
 @dataclass(frozen=True)
-class LinePanel:
+class LinePanel(Chart):
     """A chart of lines over one axis."""
 
-    chart: Chart
-    width: float = 420
-    height: float = 260
+    size: tuple[float, float] = (420, 260)
+    """Width and height in pixels."""
 
     def svg(self) -> str:
-        return chart_svg(self.chart, self.width, self.height, last=False)
+        return chart_svg(self, *self.size, last=False)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "lines", "chart": asdict(self.chart)}
+        chart = asdict(self)
+        del chart["size"]
+        return {"kind": "lines", "chart": chart}
 
 
 @dataclass(frozen=True)

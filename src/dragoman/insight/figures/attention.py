@@ -19,7 +19,7 @@ from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import AttentionKind, Chart, Series, merged_to_words
+from dragoman.pictures.records import AttentionKind, Series, merged_to_words
 
 
 def attention_figure(
@@ -64,9 +64,8 @@ def scale_figure() -> Parts:
 
     def chart(title: str, *series: Series, log: bool = False, label: str = "") -> Panel:
         return LinePanel(
-            Chart(title, series, x_label="d_k, logarithmic", log_x=True, log_y=log,
-                  from_zero=not log, y_label=label or ("logarithmic" if log else "")),
-            430,
+            title, series, x_label="d_k, logarithmic", log_x=True, log_y=log, from_zero=not log,
+            y_label=label or ("logarithmic" if log else ""), size=(430, 260),
         )  # fmt: skip
 
     header = (

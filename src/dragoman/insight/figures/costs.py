@@ -24,7 +24,7 @@ from dragoman.insight.figures.captions import Parts
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 
 
 def cost_figure() -> Parts:
@@ -100,34 +100,28 @@ def length_figure() -> Parts:
         ("attention = convolution, no projections", "n = kd/2", k * d // 2),
         ("n² part of attention = its projections", "n = 2d", 2 * d),
     ]
-    logarithmic = partial(Chart, x_label="length n, logarithmic", log_x=True, log_y=True)
-    yield LinePanel(
-        logarithmic(
-            "Operations of one layer, d = 512",
-            [
-                Series(name, lengths, [count / 1e9 for count in counts])
-                for name, counts in lines.items()
-            ],
-            y_label="10⁹, logarithmic",
-            marked_x=4 * d,
-            marked_as="n = 4d",
-        ),
-        520,
-        320,
+    logarithmic = partial(LinePanel, x_label="length n, logarithmic", log_x=True, log_y=True)
+    yield logarithmic(
+        "Operations of one layer, d = 512",
+        [
+            Series(name, lengths, [count / 1e9 for count in counts])
+            for name, counts in lines.items()
+        ],
+        y_label="10⁹, logarithmic",
+        marked_x=4 * d,
+        marked_as="n = 4d",
+        size=(520, 320),
     )
-    yield LinePanel(
-        logarithmic(
-            f"Seconds on this machine, d = {width}",
-            [
-                Series(name, list(measured), list(measured.values()))
-                for name, measured in zip(
-                    ("attention", "with proj.", "LSTM", "conv."), seconds.values(), strict=True
-                )
-            ],
-            y_label="seconds, logarithmic",
-        ),
-        520,
-        320,
+    yield logarithmic(
+        f"Seconds on this machine, d = {width}",
+        [
+            Series(name, list(measured), list(measured.values()))
+            for name, measured in zip(
+                ("attention", "with proj.", "LSTM", "conv."), seconds.values(), strict=True
+            )
+        ],
+        y_label="seconds, logarithmic",
+        size=(520, 320),
     )
     yield TextPanel("Where lines cross", ("what", "where", "n at d = 512"), crossings)
     yield DataTable(
@@ -195,18 +189,15 @@ def timeline_figure(subject: Subject) -> Parts:
     least = min(PUBLISHED, key=lambda model: model.days)
     times = least.days / own.days
     yield LinePanel(
-        Chart(
-            "Days of one device",
-            [
-                Series("published", [1, 2, 3, 4], [model.days for model in PUBLISHED]),
-                Series(own.name, [len(every)], [own.days]),
-            ],
-            x_label="in order of time, numbered in the table",
-            log_y=True,
-            points=True,
-        ),
-        420,
-        280,
+        "Days of one device",
+        [
+            Series("published", [1, 2, 3, 4], [model.days for model in PUBLISHED]),
+            Series(own.name, [len(every)], [own.days]),
+        ],
+        x_label="in order of time, numbered in the table",
+        log_y=True,
+        points=True,
+        size=(420, 280),
     )
     yield TextPanel(
         "Size and cost",

@@ -14,7 +14,7 @@ from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.labels import labels
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
 
 _TOKENS = 10
@@ -56,7 +56,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Parts:
     of_many = (f" of {asked} sentences", f"문장 {asked}개에서 ") if asked > 1 else ("", "")
 
     def by_temperature(title: str, values: Sequence[float], y_label: str = "") -> Panel:
-        chart = Chart(
+        return LinePanel(
             title,
             [Series("", curve, values)],
             x_label="T",
@@ -64,8 +64,8 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Parts:
             from_zero=True,
             marked_x=temperature,
             marked_as=f"T = {temperature:g}",
+            size=(360, 240),
         )
-        return LinePanel(chart, 360, 240)
 
     yield MatrixPicture(
         "Probability of the ten likeliest tokens, in percent",
@@ -118,31 +118,25 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Parts:
         (i + 1, texts[i], lengths[i], best[i].log_probability, scores[penalty][i]) for i in ranked
     ]
     yield LinePanel(
-        Chart(
-            "What log P is divided by",
-            [
-                Series(f"α = {a:g}", tokens, [length_penalty(n, a) for n in tokens])
-                for a in sorted({0.0, penalty, 1.0})
-            ],
-            x_label="tokens",
-            from_zero=True,
-        ),
-        420,
-        260,
+        "What log P is divided by",
+        [
+            Series(f"α = {a:g}", tokens, [length_penalty(n, a) for n in tokens])
+            for a in sorted({0.0, penalty, 1.0})
+        ],
+        x_label="tokens",
+        from_zero=True,
+        size=(420, 260),
     )
     yield LinePanel(
-        Chart(
-            "Score of each hypothesis",
-            [
-                Series(name, _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
-                for i, name in enumerate(names)
-            ],
-            x_label="α",
-            marked_x=penalty,
-            marked_as=f"α = {penalty:g}",
-        ),
-        520,
-        260,
+        "Score of each hypothesis",
+        [
+            Series(name, _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
+            for i, name in enumerate(names)
+        ],
+        x_label="α",
+        marked_x=penalty,
+        marked_as=f"α = {penalty:g}",
+        size=(520, 260),
     )
     yield TextPanel(
         f"Hypotheses, the best at α = {penalty:g} first",

@@ -18,7 +18,7 @@ from dragoman.nn.embedding import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 
 Array = NDArray[np.float64]
 WIDTH = 512
@@ -136,7 +136,7 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Parts:
     title = f"Encoding, positions 0–{length - 1}, {dimension} dimensions"
     yield _encoding(title, table, 614.4 / dimension)
     yield _map(similarity(table))
-    yield LinePanel(Chart("Some of the dimensions", waves, x_label="position"), 760, 220)
+    yield LinePanel("Some of the dimensions", waves, x_label="position", size=(760, 220))
     yield _wide(table)
     yield _alike(similarity(table))
 
@@ -159,7 +159,7 @@ def identity_figure(*, dimension: int = WIDTH) -> Parts:
         for place, start in enumerate(starts)
         if start in (0, 30, 60)
     ]
-    yield LinePanel(Chart("PE(i) · PE(i + Δ)", series, x_label="distance Δ"), 760, 300)
+    yield LinePanel("PE(i) · PE(i + Δ)", series, x_label="distance Δ", size=(760, 300))
     yield DataTable(("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)
     yield Words(
         f"Largest difference between the two sides, over all that is drawn: {power(worst, 1)}.",
@@ -207,13 +207,10 @@ def learned_figure(subject: Subject) -> Parts:
     )
     yield _map(cosines, "Similarity, cosine")
     yield LinePanel(
-        Chart(
-            "Cosine with position 8",
-            [Series("", list(range(len(cosines))), cosines[min(8, len(cosines) - 1)].tolist())],
-            x_label="position",
-        ),
-        420,
-        220,
+        "Cosine with position 8",
+        [Series("", list(range(len(cosines))), cosines[min(8, len(cosines) - 1)].tolist())],
+        x_label="position",
+        size=(420, 220),
     )
     yield _wide(shown)
     yield _alike(cosines)

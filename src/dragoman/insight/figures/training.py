@@ -15,7 +15,7 @@ from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 from dragoman.training.schedule import Schedule, ScheduleSettings, make_schedule
 
 
@@ -51,7 +51,7 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Parts:
             Series(name.replace("_", " "), steps, [rate(step) for step in steps])
             for name, rate in rates.items()
         ]
-        return LinePanel(Chart(title, series, y_label="learning rate", from_zero=True), 520, 280)
+        return LinePanel(title, series, y_label="learning rate", from_zero=True, size=(520, 280))
 
     yield chart("The paper's schedule: d_model / warm-up", noam)
     yield chart("Used today, at the peak of the first", others)
@@ -93,16 +93,13 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Parts:
         reach=1.0,
     )
     yield LinePanel(
-        Chart(
-            "Loss when the right token gets probability q",
-            [Series(f"ε = {e:g}", p, curve) for e, curve in curves.items()],
-            x_label="q",
-            y_label="nats",
-            marked_x=best,
-            marked_as=f"least at {best:g}",
-        ),
-        460,
-        260,
+        "Loss when the right token gets probability q",
+        [Series(f"ε = {e:g}", p, curve) for e, curve in curves.items()],
+        x_label="q",
+        y_label="nats",
+        marked_x=best,
+        marked_as=f"least at {best:g}",
+        size=(460, 260),
     )
     yield DataTable(
         ("token", "one-hot", "smoothed"),
@@ -143,18 +140,15 @@ def layers_figure(subject: Subject) -> Parts:
     norm = _NORMS[subject.transformer.settings.norm]
     most = biggest.added / biggest.stream
     yield LinePanel(
-        Chart(
-            "Size along the stream",
-            [
-                Series("comes in", places, [s.stream for s in measured]),
-                Series("added", places, [s.added for s in measured]),
-                Series("goes on", places, [s.after for s in measured]),
-            ],
-            x_label="sub-layer, numbered in the table",
-            from_zero=True,
-        ),
-        480,
-        280,
+        "Size along the stream",
+        [
+            Series("comes in", places, [s.stream for s in measured]),
+            Series("added", places, [s.added for s in measured]),
+            Series("goes on", places, [s.after for s in measured]),
+        ],
+        x_label="sub-layer, numbered in the table",
+        from_zero=True,
+        size=(480, 280),
     )
     yield TextPanel(
         "Means over all tokens of some sentences",
