@@ -35,20 +35,11 @@ from dragoman.models.interface import AttentionLayer, Part
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import json_of
 from dragoman.serving.http.refusals import Refusal, too_long
+from dragoman.serving.look import schema
 from dragoman.serving.look.answer import check_size, weights_message
-from dragoman.serving.look.schema import (
-    AttentionRequest,
-    CellAnswer,
-    CellRequest,
-    HeadsAnswer,
-    LookRequest,
-    Stage,
-    WordAnswer,
-    WordRequest,
-)
 from dragoman.serving.queue.fair_executor import FairExecutor
 
-Asked = TypeVar("Asked", bound=LookRequest)
+Asked = TypeVar("Asked", bound=schema.LookRequest)
 
 
 @dataclass(frozen=True)
@@ -195,7 +186,7 @@ class Inspector:
             )
         return layers[layer]
 
-    def under(self, request: LookRequest) -> Intervention:
+    def under(self, request: schema.LookRequest) -> Intervention:
         """Return the heads that a request switches off and the tokens that it hides. Raises Refusal
         for a head that the model does not have."""
         off = frozenset(
@@ -206,7 +197,7 @@ class Inspector:
 
     # ---- looking
 
-    def look(self, request: LookRequest, ids: list[int]) -> Inspection:
+    def look(self, request: schema.LookRequest, ids: list[int]) -> Inspection:
         """Inspect the model on the text whose tokens are ``ids``. Raises Refusal,
         ``SearchError``."""
         wanted = request.attention if request.attention_within is None else ()
@@ -216,7 +207,7 @@ class Inspector:
 
         return self._look_up(request, ids, most)
 
-    def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
+    def attention(self, request: schema.AttentionRequest, ids: list[int]) -> bytes:
         """Return the attention weights of one layer or head, as JSON. Raises Refusal,
         ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head or 0, "this model")
@@ -236,7 +227,7 @@ class Inspector:
             heads = heads[request.head : request.head + 1]
         return json_of(weights_message(heads[None]))
 
-    def word(self, request: WordRequest, ids: list[int]) -> bytes:
+    def word(self, request: schema.WordRequest, ids: list[int]) -> bytes:
         """Return the attention and the vectors of one word, as JSON. Raises Refusal,
         ``SearchError``."""
         beyond = Refusal("no_such_tokens", side=request.side)
@@ -263,18 +254,18 @@ class Inspector:
         }
         vectors = torch.stack([stage[places] for stage in stages.values()])
         sizes = vectors.float().square().mean(dim=-1).sqrt()
-        answer = WordAnswer(
+        answer = schema.WordAnswer(
             attention={part: weights_message(weights) for part, weights in rows.items()},
             looked_at={part: weights_message(weights) for part, weights in columns.items()},
             stages=[
-                Stage(name=name, sizes=[round(value, 4) for value in row])
+                schema.Stage(name=name, sizes=[round(value, 4) for value in row])
                 for name, row in zip(stages, sizes.tolist(), strict=True)
             ],
             vectors=weights_message(vectors[None]),
         )
         return json_of(answer)
 
-    def cell(self, request: CellRequest, ids: list[int]) -> bytes:
+    def cell(self, request: schema.CellRequest, ids: list[int]) -> bytes:
         """Return the computation of one attention weight, as JSON. Raises Refusal,
         ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head, "this model")
@@ -296,7 +287,7 @@ class Inspector:
             heads_off=self.under(request).heads_off,
             hidden=request.hidden,
         )
-        answer = CellAnswer(
+        answer = schema.CellAnswer(
             query=_round(cell.query),
             key=_round(cell.key),
             value=_round(cell.value),
@@ -309,7 +300,7 @@ class Inspector:
         )
         return json_of(answer)
 
-    def heads(self, request: LookRequest, ids: list[int]) -> bytes:
+    def heads(self, request: schema.LookRequest, ids: list[int]) -> bytes:
         """Return the effect of each head on the output, as JSON. Raises Refusal,
         ``SearchError``."""
         count = sum(attention.heads for attention in self.model.attentions)
@@ -328,7 +319,7 @@ class Inspector:
             part: [[round(whole - value, 5) for value in heads] for heads in without.get(part, ())]
             for part in PARTS
         }
-        return json_of(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
+        return json_of(schema.HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
 
     # ---- inside
 
@@ -340,7 +331,7 @@ class Inspector:
         return looking * looked_at * sum(layer.heads for layer in self.model.attentions_of(part))
 
     def _look_up(
-        self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0
+        self, request: schema.LookRequest, ids: list[int], most: Sizes = lambda *_: 0
     ) -> Inspection:
         """Return the stored inspection for this request, or make a new one.
 
@@ -357,7 +348,7 @@ class Inspector:
             self._kept.popitem(last=False)
         return seen
 
-    def _look(self, request: LookRequest, ids: list[int], most: Sizes) -> Inspection:
+    def _look(self, request: schema.LookRequest, ids: list[int], most: Sizes) -> Inspection:
         under, tokens = self.under(request), request.compare
         wanted = InspectionRequest(
             request.text, ids, self._settings(request), under, request.prefix_tokens, request.given
@@ -369,7 +360,7 @@ class Inspector:
             raise Refusal("wrong_length", tokens=len(seen.best.tokens))
         return replace(seen, compared=self._session.output_log_p(request.text, ids, tokens, under))
 
-    def _settings(self, request: LookRequest) -> SearchSettings:
+    def _settings(self, request: schema.LookRequest) -> SearchSettings:
         """Return the settings of the search: those of the run, for a single output, with the
         changes of the request."""
         known = self._engine.search_settings
