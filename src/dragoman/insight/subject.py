@@ -44,12 +44,12 @@ Need = Literal[
     "inside", "writes", "patches", "learned places", "spikes", "bands",
     "encoder", "decoder", "cross",
 ]  # fmt: skip
-"""What a figure needs of a model. inside: it is a Transformer, whose queries, keys, values,
-positions and norms can be read. writes: it writes text token by token, so that its choices can be
-shown. patches: it labels pictures by attention over their patches; learned places: and has learned
-positions. spikes: it transcribes recordings and was trained with CTC. bands: it reads recordings,
-and its first heads each read a slice of the frequency bands. encoder, decoder, cross: it has
-attention in this part."""
+"""The requirements that a figure has of a model. inside: a Transformer, whose queries, keys,
+values, positions and norms can be read. writes: a model that writes text token by token, so that
+its choices can be shown. patches: a model that labels pictures by attention over their patches;
+learned places: the same with learned positions. spikes: a model that transcribes recordings and was
+trained with CTC. bands: a model of recordings whose first heads each read a slice of the frequency
+bands. encoder, decoder, cross: a model with attention in this part."""
 _LACKING: dict[Need, Words] = {
     "inside": Words(
         "This shows the inside of a Transformer, and this run is a {kind} model.",

@@ -160,7 +160,7 @@ class LinePanel(Chart):
     """A chart of lines over one axis."""
 
     size: tuple[float, float] = (420, 260)
-    """Width and height in pixels."""
+    """The width and the height of the picture in pixels."""
 
     def svg(self) -> str:
         return chart_svg(self, *self.size, last=False)
