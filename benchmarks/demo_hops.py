@@ -30,7 +30,7 @@ from results import Results
 import dragoman
 from dragoman import TranslatorSettings
 from dragoman.demo.corpus import order_probes, pronoun_probes
-from dragoman.insight.pronoun import find_heads, hops_of
+from dragoman.insight.figures.run import find_heads, hops_of
 from dragoman.native import loader
 from dragoman.native.processor import no_bf16_units
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, Entry, Slider
-from dragoman.insight.needs import LEARNED_PLACES, PATCHES, SPIKES
 
 _HEAD = """\
 # Figures
@@ -42,9 +41,9 @@ def _needs(entry: Entry) -> str:
         "encoder": "with an encoder",
         "decoder": "with a decoder",
         "cross": "whose decoder looks at a source",
-        PATCHES: "that labels pictures",
-        SPIKES: "that transcribes recordings, with CTC",
-        LEARNED_PLACES: "that labels pictures, with learned positions",
+        "patches": "that labels pictures",
+        "spikes": "that transcribes recordings, with CTC",
+        "learned places": "that labels pictures, with learned positions",
     }
     wants = [lacks[one] for one in entry.needs if one in lacks]
     return f"It looks into a run{' ' + ' and '.join(wants) if wants else ''}."

@@ -11,9 +11,9 @@ import pytest
 import dragoman
 from dragoman.cli.demo import next_steps
 from dragoman.demo.corpus import order_probes, pronoun_probes
+from dragoman.insight.figures.run import find_heads, hops_of
 from dragoman.insight.look import look_at_sentence
 from dragoman.insight.options import LookOptions
-from dragoman.insight.pronoun import find_heads, hops_of
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.program import demos
 from dragoman.tasks.translation.translator import Translator

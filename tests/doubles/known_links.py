@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from random import Random
 
-from dragoman.demo.clauses import draw_clause
 from dragoman.demo.grammar import Clause
-from dragoman.demo.sentences import _ADVERBS
+from dragoman.demo.sentences import _ADVERBS, draw_clause
 from dragoman.metrics.alignment import Gold
 
 Known = tuple[str, str, Gold]

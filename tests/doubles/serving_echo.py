@@ -39,7 +39,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.server import app as application
 from dragoman.server.server import serve_app
 from dragoman.serving.operate.log import set_up
-from dragoman.serving.operate.meters import Meters
+from dragoman.serving.operate.middleware import Meters
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun

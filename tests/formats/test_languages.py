@@ -12,8 +12,7 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from made_office import packed, saved
 
-from dragoman.formats.catalogue import read_document
-from dragoman.formats.files import fit_document
+from dragoman.formats.catalogue import fit_document, read_document
 from dragoman.formats.units.document import BadDocument
 
 

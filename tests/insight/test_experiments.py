@@ -20,7 +20,7 @@ from dragoman.insight.experiments import (
     what_if,
 )
 from dragoman.insight.head import by_hand, open_attention
-from dragoman.insight.needs import transformer_of
+from dragoman.insight.subject import transformer_of
 from dragoman.models.interface import Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe

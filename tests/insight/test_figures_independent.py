@@ -269,7 +269,7 @@ def test_both_hops(
     """The heads with the most weight where it should be, over all sentences but those shown."""
     if coinciding:  # noun and adjective are one word, so one head looks most at both
         given = [[replace(p, decider=p.antecedent) for p in pair] for pair in pronoun_probes()]
-        monkeypatch.setattr("dragoman.insight.pronoun.pronoun_probes", lambda: given)
+        monkeypatch.setattr("dragoman.insight.figures.run.pronoun_probes", lambda: given)
     folder = untrained()
     subject = Subject.open(Run.open(folder))
     plain = PlainTransformer(folder, HEADS)

@@ -12,7 +12,6 @@ from untrained_run import untrained_run
 
 from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
-from dragoman.insight.needs import WRITES
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
 from dragoman.tasks.catalogue import Run
@@ -51,7 +50,7 @@ def test_alignment_is_drawn(subject: Subject) -> None:
 def test_what_it_lacks_is_refused_by_name(subject: Subject) -> None:
     kind = subject.predictor.plain.settings.kind
     of_run = {name: one for name, one in FIGURES.items() if one.needs is not None}
-    refused = [name for name, one in of_run.items() if set(one.needs) - {"cross", WRITES}]
+    refused = [name for name, one in of_run.items() if set(one.needs) - {"cross", "writes"}]
     assert {"attention-encoder", "attention-decoder", "heads", "pronoun"} <= set(refused)
     for name in refused:
         with pytest.raises(DragomanError, match=kind):

@@ -222,7 +222,7 @@ def test_a_part_that_takes_longer_than_the_whole_is_not_believed(
     assert cost.durations(kinds, 8, 8, repeats=1) == {core: None, whole: None}
     told = {kind: None if kind in kinds else 1e-3 for kind in cost.LAYERS}
     monkeypatch.setattr(costs, "durations", lambda *_: told)
-    made = costs.cost_figure()
+    made = make_figure("cost", None)
     assert [row[0] for row in made.data[1].rows] == [k for k in cost.LAYERS if k not in kinds]
     assert core in made.notes[0].english and core in made.notes[0].korean
 

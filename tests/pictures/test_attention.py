@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from dragoman.pictures.attention import heatmap_svg, hops_svg
+from dragoman.pictures.panels import heatmap_svg, hops_svg
 from dragoman.pictures.records import AttentionRecord, Heatmap, Hops
 from dragoman.pictures.terminal import heatmap_text, hops_text, shade
 

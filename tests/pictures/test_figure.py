@@ -20,12 +20,12 @@ from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.pictures.bitmaps import grey_address
-from dragoman.pictures.book import book_html
 from dragoman.pictures.explorer import translation_html
 from dragoman.pictures.figure import (
     DataTable,
     Figure,
     Words,
+    book_html,
     csv_files,
     figure_svg,
     png_of_svg,
@@ -34,7 +34,7 @@ from dragoman.pictures.figure import (
 )
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import HeadGrid, LinePanel, TextPanel, TwoHops, WordWeights
-from dragoman.pictures.records import AttentionRecord, Chart, Heatmap, Hops, Series
+from dragoman.pictures.records import AttentionRecord, Heatmap, Hops, Series
 from dragoman.pictures.theme import LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,7 +48,7 @@ def example() -> Figure:
     words = ("a", "가나 ༼ $\\frac$", HOSTILE)
     signed = random.normal(size=(3, 3))
     signed[0, 2] = np.nan
-    chart = Chart("lines", [Series("s", [1, 10, 100], [1, 2, 4])], log_x=True, log_y=True)
+    lines = LinePanel("lines", [Series("s", [1, 10, 100], [1, 2, 4])], log_x=True, log_y=True)
     return Figure(
         "example",
         Words("Example <1>", "보기 <1>"),
@@ -57,13 +57,13 @@ def example() -> Figure:
         [
             MatrixPicture("matrix", signed, words, words, absent="–∞"),
             MatrixPicture("large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a"),
-            LinePanel(chart),
+            lines,
             WordWeights(Heatmap(words, words, weights[0, 0], HOSTILE)),
             HeadGrid("heads", weights),
             TwoHops(Hops(words, words, 1, 2, weights[0, 0, 0], weights[0, 0, 1])),
             TextPanel("table", ("word", "number"), [(HOSTILE, 1), ("b", 2.5)]),
         ],
-        [DataTable("", ("word", "n"), [(HOSTILE, 1 / 3)]), DataTable("more", ("x",), [(1,)])],
+        [DataTable(("word", "n"), [(HOSTILE, 1 / 3)]), DataTable(("x",), [(1,)], "more")],
         run="demo",
         notes=[Words("note", "덧붙임")],
     )

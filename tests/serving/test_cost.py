@@ -17,10 +17,9 @@ from untrained_run import untrained_run
 
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.limits import COSTLY, ON_TORCH, LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import COSTLY, ON_TORCH
-from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest
+from dragoman.serving.queue.worker import FairQueue, QueuedRequest
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.catalogue import Run
 

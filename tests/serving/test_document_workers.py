@@ -14,15 +14,15 @@ import pytest
 from dragoman.documents.translation import bare
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, Target, Unit
-from dragoman.serving.document_workers import frames
-from dragoman.serving.document_workers.frames import (
+from dragoman.serving.service import document_worker
+from dragoman.serving.service.document_pool import DocumentWorkers
+from dragoman.serving.service.document_worker import (
     targets_read,
     targets_written,
     texts_read,
     units_read,
     units_written,
 )
-from dragoman.serving.document_workers.pool import DocumentWorkers
 
 pytestmark = pytest.mark.system
 
@@ -61,9 +61,9 @@ async def is_gone(pid: int) -> None:
 def test_units_and_translations_come_out_of_the_pipe_as_they_went_in(
     together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "UNITS", together)
-    monkeypatch.setattr(frames, "CODES", together)
-    monkeypatch.setattr(frames, "PIECES", together)
+    monkeypatch.setattr(document_worker, "UNITS", together)
+    monkeypatch.setattr(document_worker, "CODES", together)
+    monkeypatch.setattr(document_worker, "PIECES", together)
     text = 'msgid ""\nmsgstr ""\n\nmsgid "%s of <b>{n}</b>, 한국 \U0001f600"\nmsgstr ""\n'
     units: list[Unit] = [
         *read_document(PAGE.encode(), "a.html").units,

@@ -21,9 +21,10 @@ from dragoman.forms.text_form import MosesText
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings
-from dragoman.serving.http.refusals import FAILED, Refusal, error_body, too_slow
+from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _event_stream, event_of
-from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest, Turns
+from dragoman.serving.queue.fair_executor import Turns
+from dragoman.serving.queue.worker import FairQueue, QueuedRequest
 
 FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
 
@@ -31,7 +32,7 @@ FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
 @pytest.mark.parametrize(
     ("error", "status", "body"),
     [
-        (TimeoutError(), 504, too_slow(1).body),
+        (TimeoutError(), 504, Refusal("too_slow", seconds=1).body),
         (FULL, 429, FULL.body),
         (
             SearchError("too long"),

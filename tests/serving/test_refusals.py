@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pytest
 from refusal_kinds import KINDS
 from serving_echo import client_of, echo_run
 
-from dragoman.serving.http.refusals import STATUSES, Refusal
+from dragoman.serving.http.refusals import SENTENCES, STATUSES, Refusal
 
 JSON = {"content-type": "application/json"}
 ROOT = Path(__file__).parents[2]
@@ -42,6 +44,15 @@ def made() -> list[tuple[str, str, set[str] | None]]:
     return found
 
 
+def without_message() -> Iterator[str]:
+    """The codes of the refusals in the code that have no message of their own."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name("Refusal"), args=[ast.Constant(str(code))]):
+                    yield code
+
+
 def test_every_refusal_has_its_code_and_values() -> None:
     every = made()
     assert len(every) > 60
@@ -60,11 +71,25 @@ def test_every_code_is_given() -> None:
 
 @pytest.mark.parametrize("code", KINDS)
 def test_the_documentation_tells_the_status_of_every_code(code: str) -> None:
-    assert Refusal(code, "").status == KINDS[code].status
+    assert Refusal(code, "What to do.").status == KINDS[code].status
 
 
 def test_no_status_is_of_a_code_that_there_is_not() -> None:
     assert STATUSES.keys() <= KINDS.keys()
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+def test_a_sentence_takes_the_values_of_its_code(code: str) -> None:
+    taken = {name for _, name, _, _ in Formatter().parse(SENTENCES[code]) if name}
+    assert taken <= set(KINDS[code].values)
+
+
+def test_a_refusal_without_a_message_has_the_sentence_of_its_code() -> None:
+    assert set(without_message()) == set(SENTENCES)
+    refusal = Refusal("no_such_run", run="a{b}", runs=["de-en", "en-de"])
+    assert refusal.message == "There is no run 'a{b}' here. Use one of: de-en, en-de."
+    assert refusal.body["values"] == {"run": "a{b}", "runs": ["de-en", "en-de"]}
+    assert "20,100 values" in Refusal("too_many_values", values=20_100, most=20_000).message
 
 
 def korean() -> dict[str, str]:

@@ -21,7 +21,7 @@ ALIKE = {
     "/docs": "server.app.docs_html",
     "/openapi.json": "serving.http.messages.get_openapi",
     "/v1/info": "server.info.version",
-    "/v1/figures": "server.figures.FigureList",
+    "/v1/figures": "server.inside.FigureList",
     "/v1/runs/tiny": "server.info.view_of",
     "/languages": "tasks.translation.libretranslate._languages",
     "/frontend/settings": "tasks.translation.libretranslate.FrontendSettings",

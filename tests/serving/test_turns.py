@@ -29,11 +29,11 @@ from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.subwords.text import Text
 from dragoman.models.transformer.model import Transformer
 from dragoman.search.settings import SearchSettings
-from dragoman.server import info, look, server
+from dragoman.server import info, inside, server
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look import answer, inspector, outputs
+from dragoman.serving.look import answer, inspector, schema
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue import fair_executor
 from dragoman.serving.queue.fair_executor import FairExecutor
@@ -64,7 +64,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (LanguageDetector, "rank"), (BaseModel, "model_dump_json"),
-        (Engine, "cut"), (outputs, "words_of"), (look, "look_answer"),
+        (Engine, "cut"), (schema, "words_of"), (inside, "look_answer"),
         (placing, "project"), (AligningHead, "weights"), (inspector, "weights_message"),
         (endpoint, "_start"), (endpoint, "_event"), (libretranslate, "_answer"),
         (connection, "_parse"), (info, "view_of"),

@@ -18,13 +18,11 @@ from typer.core import TyperGroup
 
 from dragoman.base.errors import DragomanError
 from dragoman.cli import (
-    compare,
     data,
     demo,
-    evaluate,
     interop,
     look,
-    prepare,
+    measure,
     score,
     serve,
     studies,
@@ -39,10 +37,10 @@ _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, train.distil, studies.sweep, studies.ablate,
-        train.average, *_shortlist, prepare.prepare, interop.import_, interop.export,
+        train.average, *_shortlist, data.prepare, interop.import_, interop.export,
     ),
     "Use": commands(*_use, serve.serve, *_align),
-    "Measure": commands(evaluate.evaluate, score.score, compare.compare),
+    "Measure": commands(measure.evaluate, score.score, measure.compare),
     "Look inside": commands(look.look, look.figure, look.lesson),
     "Data and machine": {**commands(data.doctor), "data": data.GROUP},
 }  # fmt: skip

@@ -337,7 +337,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
-    from dragoman.cli.evaluate import say_tuning
+    from dragoman.cli.measure import say_tuning
     from dragoman.runs.corpora import has_test_set
     from dragoman.tasks import catalogue
     from dragoman.tasks.report import write_report

@@ -28,7 +28,6 @@ from functools import cache, lru_cache
 from random import Random
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from dragoman.demo.clauses import COULD
 from dragoman.demo.grammar import Clause, Modal, NounPhrase, Tense
 from dragoman.demo.lexicon import (
     ADJECTIVES,
@@ -42,6 +41,7 @@ from dragoman.demo.lexicon import (
     Noun,
 )
 from dragoman.demo.sentences import (
+    COULD,
     DemoSentence,
     Family,
     because_it,

@@ -44,29 +44,17 @@ Shape = Callable[[_Plane, _Plane], _Filled]
 """Returns true for places inside a shape, in the square from -1 to 1, y down."""
 
 
-def _square(x: _Plane, y: _Plane) -> _Filled:
-    return np.full(np.broadcast(x, y).shape, True)
-
-
 def _circle(x: _Plane, y: _Plane) -> _Filled:
     return x**2 + y**2 <= 1
 
 
-def _ring(x: _Plane, y: _Plane) -> _Filled:
-    return _circle(x, y) & (x**2 + y**2 >= 0.35)
-
-
-def _triangle(x: _Plane, y: _Plane) -> _Filled:
-    return 2 * abs(x) <= y + 1
-
-
-def _cross(x: _Plane, y: _Plane) -> _Filled:
-    return (abs(x) <= 0.35) | (abs(y) <= 0.35)
-
-
 SHAPES: dict[str, Shape] = {
-    "circle": _circle, "cross": _cross, "ring": _ring, "square": _square, "triangle": _triangle,
-}  # fmt: skip
+    "circle": _circle,
+    "cross": lambda x, y: (abs(x) <= 0.35) | (abs(y) <= 0.35),
+    "ring": lambda x, y: _circle(x, y) & (x**2 + y**2 >= 0.35),
+    "square": lambda x, y: np.full(np.broadcast(x, y).shape, True),
+    "triangle": lambda x, y: 2 * abs(x) <= y + 1,
+}
 """The shapes that a scene may contain, by name."""
 
 

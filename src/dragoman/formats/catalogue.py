@@ -1,12 +1,20 @@
-"""The table of all formats, and the detection of a file's format, by content before name."""
+"""The table of all formats, the detection of a file's format, by content before name, and documents
+as files: read whole, checked to be of the languages that are wanted, written whole or not at all,
+never over the original. Nothing here loads torch.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
+from dragoman.base.atomic import check_is_file, replacing_file
+from dragoman.base.errors import DataError, FileError
 from dragoman.formats.csv_cells import CsvTable
 from dragoman.formats.epub import Book
 from dragoman.formats.html.document import HtmlPage
@@ -15,14 +23,17 @@ from dragoman.formats.markdown import Markdown
 from dragoman.formats.office.archive import Archive
 from dragoman.formats.office.open_xml import OfficeDocument
 from dragoman.formats.office.opendocument import OpenDocument
-from dragoman.formats.plain_text import PlainText
 from dragoman.formats.po import MessageCatalogue
 from dragoman.formats.subtitles import Subtitles
 from dragoman.formats.tmx import TranslationMemory
 from dragoman.formats.units.document import BadDocument, Document
-from dragoman.formats.units.encoding import MARKS
+from dragoman.formats.units.encoding import MARKS, PlainText
 from dragoman.formats.xliff import Xliff
 from dragoman.formats.yaml_messages import YamlMessages
+from dragoman.forms.languages import NAMES, base, name_of
+
+MOST_BYTES = 1 << 30
+"""The most bytes of a file from the shell or from Python; a server has limits of its own."""
 
 
 @dataclass(frozen=True)
@@ -140,12 +151,6 @@ def looks_like_a_document(start: bytes, name: str, *, or_lines: bool) -> bool:
     return start.startswith(begins) or (_detect(start) or _detect_by_name(name)) not in lines
 
 
-def format_name(start: bytes, name: str) -> str:
-    """The name of a file's format for people, by its beginning."""
-    kind = _detect(start) or _detect_by_name(name)
-    return FORMATS[kind].name if kind else "a document"
-
-
 def read_document(data: bytes, name: str) -> Document:
     """Read a file in the format of its content. Errors: ``BadDocument``, which names the place."""
     return format_of(data, name).read(data, name)
@@ -203,3 +208,112 @@ def _start(data: bytes) -> str:
 def _all_read() -> str:
     endings = ", ".join(entry.endings[0] for entry in FORMATS.values())
     return f"Supported documents: {endings}"
+
+
+def open_document(path: Path) -> Document:
+    """Errors: ``DataError`` for a file that cannot be read, ``BadDocument`` for one of no format
+    that is read."""
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise BadDocument(f"{path} has {size:,} bytes; at most {MOST_BYTES:,} are allowed")
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    return read_document(data, str(path))
+
+
+def write_document(path: Path, data: bytes) -> None:
+    """Whole or not at all. Errors: ``FileError``."""
+    with replacing_file(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def is_document(path: Path, *, or_lines: bool = False) -> bool:
+    """True for a file of a format of documents, by its beginning and its name; plain text is none.
+    ``or_lines``: tables and Markdown are none either."""
+    try:
+        return path.is_file() and looks_like_a_document(
+            _read_start(path), path.name, or_lines=or_lines
+        )
+    except OSError:
+        return False
+
+
+def format_name_of(path: Path) -> str:
+    """The name of a file's format for people, by its beginning and its name."""
+    kind = _detect(_read_start(path)) or _detect_by_name(path.name)
+    return FORMATS[kind].name if kind else "a document"
+
+
+def _read_start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_LOOKED_AT)
+
+
+def check_is_another(source: Path, to: Path) -> None:
+    """Errors: ``FileError`` where a translation would take the place of what is translated, or of
+    what is no file."""
+    check_is_file(to)
+    if to.exists() and os.path.samefile(source, to):
+        raise FileError(f"{to} is the document itself and is not overwritten. Choose another file")
+    if not to.parent.is_dir():
+        raise FileError(f"cannot write {to}: there is no folder {to.parent}")
+
+
+def check_is_new(to: Path, *, or_lines: bool = False) -> None:
+    """Errors: ``FileError`` where a document would be overwritten, with what a person may have
+    corrected in it. ``or_lines``: as ``is_document`` has it."""
+    if is_document(to, or_lines=or_lines):
+        raise FileError(
+            f"{to} is an existing document and is not overwritten. Choose another file with "
+            f"--to, or remove it first: rm {shlex.quote(str(to))}"
+        )
+
+
+def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
+    """The files of a folder and of those in it, and where their translations go. Hidden ones and
+    links are left out. Errors: ``FileError`` if one folder is inside the other."""
+    inside, outside = folder.resolve(), to.resolve()
+    if inside == outside or inside in outside.parents or outside in inside.parents:
+        raise FileError(
+            f"{to} and {folder} are the same folder, or one is inside the other. Choose a folder "
+            "outside of the one that is translated"
+        )
+    if to.exists() and not to.is_dir():
+        raise FileError(f"{to} is a file. Choose a folder for the translations of a folder")
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        is_hidden = any(part.startswith(".") for part in relative.parts)
+        if path.is_file() and not path.is_symlink() and not is_hidden:
+            yield path, to / relative
+
+
+_SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id"}
+
+
+def fit_document(document: Document, source: str | None, target: str) -> tuple[Document, list[str]]:
+    """The document as it is translated from ``source`` (None: whichever it is in) into ``target``,
+    and what is doubtful about its languages. Errors: ``BadDocument`` where it says that it is of
+    others."""
+    doubts = []
+    for declared in document.languages:
+        language = source if declared.side == "source" else target
+        if language is None or not _differ(declared.code, language):
+            continue
+        problem = (
+            f"{declared.where} says {name_of(declared.code)}, but it is to be translated "
+            f"{'from' if declared.side == 'source' else 'into'} {name_of(language)}"
+        )
+        if declared.is_binding:
+            raise BadDocument(
+                f"{problem}. Use a run for these languages, or correct the language in the document"
+            )
+        doubts.append(f"{problem}. If the document is right, use another run")
+    return document.between(source, target), doubts
+
+
+def _differ(first: str, second: str) -> bool:
+    """True if two codes are of two known languages; a region makes no difference."""
+    both = {_SAME.get(base(code), base(code)) for code in (first, second)}
+    return len(both) == 2 and both <= NAMES.keys()

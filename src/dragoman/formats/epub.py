@@ -12,18 +12,24 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from dragoman.formats.html.document import HtmlPage
-from dragoman.formats.office.archive import Archive, Members, PackedDocument
+from dragoman.formats.office.archive import Archive, Members, PackedDocument, XmlPart
 from dragoman.formats.units.document import (
     BadDocument,
-    Document,
     OutputOptions,
     SaidLanguage,
     Target,
-    Unit,
     check_pieces,
     says_something,
 )
-from dragoman.formats.units.xml import Replacement, Xml, escape, put, splice_xml, with_attribute
+from dragoman.formats.units.xml import (
+    Replacement,
+    Xml,
+    escape,
+    mixed_unit,
+    put,
+    splice_xml,
+    with_attribute,
+)
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -34,7 +40,7 @@ MOST_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
-class Book(PackedDocument[Document]):
+class Book(PackedDocument[HtmlPage | XmlPart]):
     """An electronic book (EPUB) as a document."""
 
     signed_by = "meta-inf/signatures.xml"
@@ -51,7 +57,7 @@ class Book(PackedDocument[Document]):
         package = next((token.attributes.get("full-path", "") for _, token in roots), "")
         of_package = members.whole(package)
         locked = _locked_members(members)
-        parts: dict[str, Document] = {}
+        parts: dict[str, HtmlPage | XmlPart] = {}
         for _, token in of_package.elements("item"):
             kind = token.attributes.get("media-type", "")
             href = unquote(token.attributes.get("href", ""))
@@ -63,7 +69,7 @@ class Book(PackedDocument[Document]):
                 raise BadDocument(f"{name}, {member}: it is encrypted (DRM) and cannot be read")
             where = f"{name}, {member}"
             if kind == _CONTENTS:
-                parts[member] = _Contents.read(members.content(member), where)
+                parts[member] = _contents(members.content(member), where)
             else:
                 parts[member] = HtmlPage.read(members.content(member), where)
         if not parts:
@@ -89,36 +95,17 @@ class Book(PackedDocument[Document]):
         return self.archive.with_members(changed)
 
 
-@dataclass(frozen=True)
-class _Contents(Document):
+def _contents(content: bytes, name: str) -> XmlPart:
     """The labels of the table of contents of EPUB 2 (NCX)."""
-
-    xml: Xml
-    places: Sequence[tuple[int, int, str]]
-
-    @classmethod
-    def read(cls, data: bytes, name: str) -> _Contents:
-        xml = Xml.read(data, name)
-        places = []
-        for number, token in xml.elements("text"):
-            if not xml.is_empty(number):
-                inside = xml.tokens[number + 1 : token.partner]
-                text = "".join(piece.text for piece in inside if piece.kind == "text")
-                if says_something(text) and all(piece.kind == "text" for piece in inside):
-                    places.append((*xml.inside(number), text))
-        return cls(xml, places)
-
-    @property
-    def units(self) -> Sequence[Unit]:
-        return [Unit(text) for _, _, text in self.places]
-
-    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        changed = [
-            put(begin, end, escape("".join(map(str, target))))
-            for (begin, end, text), target in zip(self.places, targets, strict=True)
-            if target != [text]
-        ]
-        return splice_xml(self.xml, changed)
+    xml = Xml.read(content, name)
+    labels = []
+    for number, token in xml.elements("text"):
+        inside = range(number + 1, token.partner)
+        if inside and all(xml.tokens[n].kind == "text" for n in inside):
+            label = mixed_unit(xml, inside, lambda _: "kept")
+            if says_something(label.unit.text):
+                labels.append(label)
+    return XmlPart(xml, labels)
 
 
 class _Pages(Members):

@@ -33,7 +33,7 @@ from dragoman.base.wording import plural
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.session import InspectionSession, Intervention, begin_part, teacher_forced
-from dragoman.insight.needs import transformer_of
+from dragoman.insight.subject import transformer_of
 from dragoman.models.interface import Network
 from dragoman.models.transformer.model import Sublayer
 from dragoman.nn.layout import Sequences

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dragoman.base.errors import DragomanError
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.session import begin_part, teacher_forced
-from dragoman.insight.needs import transformer_of
+from dragoman.insight.subject import transformer_of
 from dragoman.models.interface import AttentionLayer, Part
 from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.labels import labels

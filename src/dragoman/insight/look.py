@@ -6,7 +6,7 @@ switched off, the importance of heads, and the alignment of words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,9 @@ from dragoman.insight.panels import aer_panels, attention_panels, attention_tabl
 from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
-from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.explorer import Exhibit, look_html
 from dragoman.pictures.figure import DataTable
+from dragoman.pictures.panels import heatmap_svg
 from dragoman.pictures.records import (
     KINDS,
     AttentionKind,
@@ -89,7 +89,7 @@ class LookResult:
         if kind == ".csv":
             tables = {name: attention_table(self.record, name) for name in KINDS}
             rows = [(name, *row) for name, table in tables.items() for row in table.rows]
-            return DataTable("", ("attention", *tables[self.kind].header), rows).csv()
+            return DataTable(("attention", *tables[self.kind].header), rows).csv()
         changed = None
         if self.what_if is not None:
             before, after = self.what_if.before.text, self.what_if.after.text
@@ -151,8 +151,11 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     heatmap = _choose(record, kind, options, layers, change)
     if effect is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
-    lines = _own_lines(output, plain.own_output(options.sentence)) if options.target is None else []
-    lines += [] if of_rows else _unknown_lines(predictor, ids)
+    lines = list[str]()
+    if options.target is None:
+        lines += _own_lines(output, plain.own_output(options.sentence))
+    if not of_rows:
+        lines += _unknown_lines(predictor, ids)
     importance = None
     if options.importance:
         if not subject.pairs:
@@ -181,33 +184,27 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     )
 
 
-def _own_lines(output: Output, own: Output) -> list[str]:
-    """Return a note if the run and its plain model write different texts. ``output``: the output of
+def _own_lines(output: Output, own: Output) -> Iterator[str]:
+    """Make a note if the run and its plain model write different texts. ``output``: the output of
     the run, which may be computed in a lower precision; ``own``: the output of the plain model in
     fp32."""
-    if output.ids == own.ids:
-        return []
-    return [
-        (
+    if output.ids != own.ids:
+        yield (
             "The run writes this text in a fast way that rounds numbers; the weights are those of "
             f"the plain model as it reads the text. Alone, the plain model writes: {own.text}"
         )
-    ]
 
 
-def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str]:
-    """Return a note if some of the tokens ``ids`` of the text are unknown to the run's
+def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> Iterator[str]:
+    """Make a note if some of the tokens ``ids`` of the text are unknown to the run's
     vocabulary."""
     given = predictor.run.source_text if predictor.reads else predictor.run.target_text
     unknown = list(ids).count(given.unknown)
-    if not unknown:
-        return []
-    return [
-        (
+    if unknown:
+        yield (
             f"{plural(unknown, 'token')} of {len(ids)} {'is' if unknown == 1 else 'are'} unknown "
             "to the run's vocabulary; the model sees that a token is there, but not which."
         )
-    ]
 
 
 def _align(
@@ -306,11 +303,10 @@ def _summary(change: Change, names: tuple[str, ...], model: Network) -> str:
     return "What if " + "; ".join(parts) if parts else ""
 
 
-def _importance_lines(effects: Importance) -> list[str]:
-    first = f"Loss of {effects.sentences} held-out references: {effects.whole:.3f} nats per token."
-    lines = [first, "It grows without one head, heads from left to right:"]
+def _importance_lines(effects: Importance) -> Iterator[str]:
+    yield f"Loss of {effects.sentences} held-out references: {effects.whole:.3f} nats per token."
+    yield "It grows without one head, heads from left to right:"
     for kind in effects.without:
         for layer, grown in enumerate(effects.growth(kind)):
             heads = "  ".join(f"{value:+.3f}" for value in np.asarray(grown))
-            lines.append(f"  {kind:<8} layer {layer + 1}  {heads}")
-    return lines
+            yield f"  {kind:<8} layer {layer + 1}  {heads}"

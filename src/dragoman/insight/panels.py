@@ -51,14 +51,14 @@ def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
                  float(shown.weights[i, j]))
             )  # fmt: skip
     header = ("layer", "head", "row", "looking", "column", "looked at", "weight")
-    return DataTable("", header, rows)
+    return DataTable(header, rows)
 
 
 def matrix_table(name: str, values: Array, rows: Sequence[Cell], of: str = "word") -> DataTable:
     """Return a table of the matrix ``values`` (T, D), with a row for each word. ``rows``: the T
     words; ``of``: what a row stands for, if not a word."""
     header = (of, *(f"dimension {d}" for d in range(values.shape[1])))
-    return DataTable(name, header, [(rows[i], *map(float, row)) for i, row in enumerate(values)])
+    return DataTable(header, [(rows[i], *map(float, row)) for i, row in enumerate(values)], name)
 
 
 def importance_panels(importance: Importance) -> list[Panel]:
@@ -86,7 +86,7 @@ def importance_table(importance: Importance) -> DataTable:
         (kind, layer + 1, head + 1, importance.whole + growth, growth)
         for kind, layer, head, growth in importance.ranking()
     ]
-    return DataTable("", ("attention", "layer", "head", "loss without it", "growth"), rows)
+    return DataTable(("attention", "layer", "head", "loss without it", "growth"), rows)
 
 
 def aer_panels(scores: AlignmentScores) -> list[Panel]:
@@ -113,7 +113,7 @@ def aer_table(scores: AlignmentScores) -> DataTable:
         for layer, head in np.ndindex(*table.shape):
             number = 0 if head == table.shape[1] - 1 else head + 1
             rows.append((when, layer + 1, number, float(table[layer, head])))
-    return DataTable("aer", ("step", "layer", "head", "AER"), rows)
+    return DataTable(("step", "layer", "head", "AER"), rows, "aer")
 
 
 _SIDES = {"encoder": "인코더", "decoder": "디코더"}

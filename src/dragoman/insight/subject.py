@@ -1,29 +1,37 @@
-"""The trained run that figures are made from, with a text and some held-out examples."""
+"""The trained run that figures are made from, with a text and some held-out examples; the
+requirements of figures and experiments, and the messages for models that do not meet them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.engine.session import begin_part, teacher_forced
 from dragoman.engine.settings import EngineSettings
-from dragoman.insight.head import Array
-from dragoman.insight.needs import transformer_of
+from dragoman.models.catalogue.classifier import Classifier
+from dragoman.models.encoding import Encoder
+from dragoman.models.front_ends import BAND_WEIGHTS
 from dragoman.models.interface import Network
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.settings import InferencePrecision
+from dragoman.pictures.figure import Words
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 
+Array = NDArray[np.float64]
 TrainSmall = Callable[[Sequence[str]], Network]
 DEMO = Path("runs/demo")
 """The run folder of ``dragoman demo``, which figures use by default."""
@@ -32,6 +40,102 @@ _PAIRS = 40
 _CANDIDATES = 16
 """A figure chooses its sentence from at most this many held-out sentences, so that the reader need
 not wait."""
+Need = Literal[
+    "inside", "writes", "patches", "learned places", "spikes", "bands",
+    "encoder", "decoder", "cross",
+]  # fmt: skip
+"""The requirements that a figure has of a model. inside: a Transformer, whose queries, keys,
+values, positions and norms can be read. writes: a model that writes text token by token, so that
+its choices can be shown. patches: a model that labels pictures by attention over their patches;
+learned places: the same with learned positions. spikes: a model that transcribes recordings and was
+trained with CTC. bands: a model of recordings whose first heads each read a slice of the frequency
+bands. encoder, decoder, cross: a model with attention in this part."""
+_LACKING: dict[Need, Words] = {
+    "inside": Words(
+        "This shows the inside of a Transformer, and this run is a {kind} model.",
+        "Transformer의 내부를 보여 줍니다. 이 모델은 {kind} 모델입니다.",
+    ),
+    "writes": Words(
+        "This {kind} model writes nothing, so it chooses no words one after another.",
+        "이 {kind} 모델은 문장을 쓰지 않으므로 단어를 차례로 고르지 않습니다.",
+    ),
+    "patches": Words(
+        "This figure looks at the patches of a picture, and this {kind} model reads no pictures.",
+        "이 그림은 이미지의 패치를 보여 줍니다. 이 {kind} 모델은 이미지를 읽지 않습니다.",
+    ),
+    "learned places": Words(
+        "This figure shows learned positions of patches, and this {kind} model has none.",
+        "이 그림은 패치의 학습된 위치 임베딩을 보여 줍니다. 이 {kind} 모델에는 없습니다.",
+    ),
+    "spikes": Words(
+        "This figure shows CTC over a recording, and this {kind} model has not learned it.",
+        "이 그림은 녹음 위에 CTC를 보여 줍니다. 이 {kind} 모델은 CTC를 배우지 않았습니다.",
+    ),
+    "bands": Words(
+        "This figure shows heads over slices of the bands of a recording, and this {kind} model "
+        "has none: train one with --set source.band_heads=4.",
+        "이 그림은 녹음의 주파수 대역을 나누어 보는 헤드를 보여 줍니다. 이 {kind} 모델에는 그런 "
+        "헤드가 없습니다. --set source.band_heads=4로 학습하면 생깁니다.",
+    ),
+    "encoder": Words(
+        "The encoder of this {kind} model has no attention to draw.",
+        "이 {kind} 모델의 인코더에는 그릴 어텐션이 없습니다.",
+    ),
+    "decoder": Words(
+        "The decoder of this {kind} model does not attend to what it has written.",
+        "이 {kind} 모델의 디코더는 번역문의 앞부분을 보는 어텐션이 없습니다.",
+    ),
+    "cross": Words(
+        "This {kind} model has no attention from target to source.",
+        "이 {kind} 모델에는 번역문이 원문을 보는 어텐션이 없습니다.",
+    ),
+}
+_OF_WORDS = Words(
+    "This figure shows words that were read, and this model reads recordings.",
+    "이 그림은 읽은 단어를 보여 줍니다. 이 모델은 녹음을 읽습니다.",
+)
+
+
+def lacking(needs: Collection[Need], model: Network) -> Words | None:
+    """Return the reason why ``model`` does not meet ``needs``, or None if it meets them."""
+    front = model.front_end
+    in_line = front is not None and not front.across  # the rows follow time
+    if needs and in_line and not {"spikes", "bands"} & {*needs}:
+        return _OF_WORDS
+    has: set[Need] = {attention.part for attention in model.attentions}
+    if isinstance(model, Transformer):
+        has.add("inside")
+    if model.settings.writes:
+        has.add("writes")
+    if isinstance(model, Classifier) and isinstance(model.body, Encoder):
+        has |= _of_patches(model.body)
+    if in_line and model.ctc is not None:
+        has.add("spikes")
+    if front is not None and BAND_WEIGHTS in front.attention_names:
+        has.add("bands")
+    for need in needs:
+        if need not in has:
+            words, kind = _LACKING[need], model.settings.kind
+            return Words(words.english.format(kind=kind), words.korean.format(kind=kind))
+    return None
+
+
+def _of_patches(model: Encoder) -> set[Need]:
+    if model.front_end is None or not model.front_end.across:
+        return set()
+    return {"patches"} if model.source_positions.table is None else {"patches", "learned places"}
+
+
+def has_learned_positions(model: Network) -> bool:
+    """Return True if a Transformer has learned positions. Errors: as ``transformer_of``."""
+    return transformer_of(model).settings.positions.kind == "learned"
+
+
+def transformer_of(model: Network) -> Transformer:
+    """Return ``model`` as a Transformer. Errors: ``DragomanError`` for a model of another kind."""
+    if isinstance(model, Transformer):
+        return model
+    raise DragomanError(_LACKING["inside"].english.format(kind=model.settings.kind))
 
 
 def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predictor[object]:

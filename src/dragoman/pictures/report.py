@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.base.wording import plural
-from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.explorer import explorer
 from dragoman.pictures.labels import cell_text, escape
+from dragoman.pictures.panels import heatmap_svg, hops_svg
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,

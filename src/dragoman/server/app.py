@@ -20,12 +20,11 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dragoman.base.errors import DragomanError
-from dragoman.server import figures, info, look
+from dragoman.server import info, inside
 from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.messages import STYLE, describe, docs_html, error_at
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
-from dragoman.serving.operate.meters import Meters
-from dragoman.serving.operate.middleware import BodyLimit, Failures, MeteredRequests
+from dragoman.serving.operate.middleware import BodyLimit, Failures, MeteredRequests, Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.endpoints import ServedTasks
@@ -103,7 +102,7 @@ def create_app(
         ],
     )
     app.state.service, app.state.tasks = service, tasks
-    of_all = (look.endpoints, figures.endpoints, look.lesson_endpoints)
+    of_all = (inside.look_endpoints, inside.figure_endpoints, inside.lesson_endpoints)
     routes = [endpoints(service) for endpoints in (*tasks.endpoints, *of_all)]
     for router in (*routes, info.endpoints(service, tasks)):
         app.include_router(router)
@@ -164,9 +163,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
             path = WEB / "assets" / name
             if not _ASSET.fullmatch(name) or not path.is_file():
                 service.count(http)
-                raise Refusal(
-                    "no_such_file", f"The page has no file {name[:100]!r}.", file=name[:100]
-                )
+                raise Refusal("no_such_file", file=name[:100])
             # A class behind one address opens many pages, and a page without a file stays empty.
             await service.count_cheap(http, "file")
             # The name contains a hash of the content.

@@ -19,7 +19,7 @@ from dragoman.forms.languages import name_of
 from dragoman.pictures.records import Chart, Series
 from dragoman.runs.run import MOST_EXAMPLE, Run
 from dragoman.serving.http.messages import Message, error_of
-from dragoman.serving.operate.meters import CONTENT_TYPE
+from dragoman.serving.operate.middleware import CONTENT_TYPE
 from dragoman.serving.service.endpoints import ServedTasks
 from dragoman.serving.service.served_run import Knowledge
 from dragoman.serving.service.service import Service

@@ -91,7 +91,7 @@ def numbers(ablation: Ablation) -> DataTable:
         updates = fmean(record.updates for record in result.records) if result.records else ""
         minutes = fmean(record.minutes for record in result.records) if result.records else ""
         rows.append([*cells, parameters, updates, minutes])
-    return DataTable("", header, rows)
+    return DataTable(header, rows)
 
 
 def notes(ablation: Ablation) -> list[str]:

@@ -17,7 +17,7 @@ from dragoman.forms.languages import count_spaceless
 from dragoman.metrics.significance import Significance
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 
 _MAX_BINS = 6
 _MIN_SENTENCES = 20
@@ -60,7 +60,7 @@ class ByLength:
             rows.append([length, f"{span.sentences:,}", *values])
         return [f"{self.unit} of the source", "sentences", *names], rows
 
-    def chart(self) -> Chart:
+    def chart(self) -> LinePanel:
         """BLEU of each system over the mean length of a bin."""
         names = [score.system for score in self.bins[0].quality.comparisons[0].scores]
         x = [span.mean for span in self.bins]
@@ -68,7 +68,7 @@ class ByLength:
             Series(name, x, [span.quality.comparisons[0].scores[place].value for span in self.bins])
             for place, name in enumerate(names)
         ]
-        return Chart("BLEU by source length", series, x_label=self.unit, from_zero=True)
+        return LinePanel("BLEU by source length", series, x_label=self.unit, from_zero=True)
 
     def figure(self, name: str, test: str) -> Figure:
         """Chart, table and numbers. ``name``: of the files; ``test``: the name of the test set."""
@@ -84,7 +84,7 @@ class ByLength:
                 f"{sum(span.sentences for span in self.bins):,}개. ±: 부트스트랩 95 % 구간의 절반.",
             ),
             source=Words("Section 4", "4절"),
-            panels=[LinePanel(self.chart()), TextPanel("BLEU", header, rows)],
+            panels=[self.chart(), TextPanel("BLEU", header, rows)],
             data=[self.data()],
         )
 
@@ -101,7 +101,7 @@ class ByLength:
             for score in comparison.scores
         ]  # fmt: skip
         header = [f"least {self.unit}", f"most {self.unit}", "sentences", "mean", "metric"]
-        return DataTable("", [*header, "system", "value", "half", "p"], rows)
+        return DataTable([*header, "system", "value", "half", "p"], rows)
 
     def to_dict(self) -> dict[str, object]:
         """The bins as plain values, for JSON."""

@@ -25,7 +25,7 @@ from dragoman.base.wording import plural
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figure
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.records import (
@@ -173,7 +173,7 @@ class Sweep:
             ])  # fmt: skip
         header = ["trial", "ended", *keys, *(f"dev {name}" for name in metrics)]
         counted = self.base.spec.counted
-        return DataTable("", [*header, "updates", counted, "minutes"], rows)
+        return DataTable([*header, "updates", counted, "minutes"], rows)
 
     def table(self) -> str:
         """Return the table of all trials as plain text."""
@@ -199,16 +199,16 @@ class Sweep:
                 note, f"시행 {len(self.records)}회, 각 {self.base.training.updates:,}회 업데이트"
             ),
             source=Words("Bergstra and Bengio, 2012", "Bergstra and Bengio, 2012"),
-            panels=[*map(LinePanel, self.charts()), TextPanel(note, header, rows)],
+            panels=[*self.charts(), TextPanel(note, header, rows)],
             data=[self.data()],
         )
 
-    def charts(self) -> list[Chart]:
+    def charts(self) -> list[LinePanel]:
         """The score of every trial over each setting whose values are numbers."""
         metric = self.metric
         return [chart for over in self.space if (chart := self._chart(over, metric)) is not None]
 
-    def _chart(self, over: Over, metric: str) -> Chart | None:
+    def _chart(self, over: Over, metric: str) -> LinePanel | None:
         """The chart of a setting; None if its values are not numbers."""
         measure = self.measure(metric)
         points: list[tuple[float, float]] = []
@@ -227,7 +227,7 @@ class Sweep:
             if some
         ]
         is_log = str(over).endswith(":log")
-        return Chart(
+        return LinePanel(
             f"dev {measure.called} by {over.key.rpartition('.')[2]}", series, x_label=over.key,
             y_label=measure.unit.strip(),
             log_x=is_log, points=True,

@@ -32,7 +32,7 @@ from dragoman.formats.units.document import (
     Unit,
 )
 from dragoman.formats.units.inline import is_asian
-from dragoman.formats.units.xml import MOST_TOKENS, Xml
+from dragoman.formats.units.xml import MOST_TOKENS, MixedUnit, Xml, splice_xml
 
 MOST_MEMBERS = 10_000
 MOST_BYTES = 200_000_000
@@ -210,6 +210,26 @@ class PackedPart(Protocol):
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
         """The member with a translation for each unit; None if it stays as it is."""
+
+
+@dataclass(frozen=True)
+class XmlPart:
+    """A file of XML in an archive, with its units."""
+
+    xml: Xml
+    mixed: Sequence[MixedUnit]
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [mixed.unit for mixed in self.mixed]
+
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
+        """The file with a translation for each unit; None if it stays as it is."""
+        pairs = zip(self.mixed, targets, strict=True)
+        changed = [
+            mixed.replacement(target) for mixed, target in pairs if target != mixed.unit.as_it_is
+        ]
+        return splice_xml(self.xml, changed) if changed else None
 
 
 Part = TypeVar("Part", bound=PackedPart)

@@ -9,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.formats.office.archive import Archive, Members, PackedDocument, language_of_xml
+from dragoman.formats.office.archive import (
+    Archive,
+    Members,
+    PackedDocument,
+    XmlPart,
+    language_of_xml,
+)
 from dragoman.formats.units.document import (
     BadDocument,
-    OutputOptions,
     SaidLanguage,
-    Target,
-    Unit,
     says_something,
 )
 from dragoman.formats.units.xml import (
     MixedUnit,
-    Replacement,
     Role,
     Xml,
     XmlToken,
     mixed_unit,
-    splice_xml,
 )
 
 _TRANSLATED = ("content.xml", "styles.xml")
@@ -37,26 +38,7 @@ _ROLES: dict[str, Role] = {"span": "mark", "a": "pair"}
 
 
 @dataclass(frozen=True)
-class _OpenPart:
-    """A file of XML with its units."""
-
-    xml: Xml
-    mixed: Sequence[MixedUnit]
-
-    @property
-    def units(self) -> Sequence[Unit]:
-        return [mixed.unit for mixed in self.mixed]
-
-    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
-        pairs = zip(self.mixed, targets, strict=True)
-        changed = [
-            _replacement(mixed, target) for mixed, target in pairs if target != mixed.unit.as_it_is
-        ]
-        return splice_xml(self.xml, changed) if changed else None
-
-
-@dataclass(frozen=True)
-class OpenDocument(PackedDocument[_OpenPart]):
+class OpenDocument(PackedDocument[XmlPart]):
     """A file of OpenDocument (text, table or slides)."""
 
     signed_by = "meta-inf/documentsignatures.xml"
@@ -67,11 +49,11 @@ class OpenDocument(PackedDocument[_OpenPart]):
         members = Members(archive)
         if _MANIFEST in archive.members and b"encryption-data" in members.content(_MANIFEST):
             raise BadDocument(f"{name} is encrypted. Open it and save it without a password")
-        parts: dict[str, _OpenPart] = {}
+        parts: dict[str, XmlPart] = {}
         for member in _TRANSLATED:
             if member in archive.members:
                 xml = members.xml(member, members.content(member))
-                parts[member] = _OpenPart(xml, list(_units(xml)))
+                parts[member] = XmlPart(xml, list(_units(xml)))
         if "content.xml" not in parts:
             raise BadDocument(f"{name} is not an OpenDocument file: it has no content.xml")
         return cls(name, archive, parts)
@@ -80,10 +62,6 @@ class OpenDocument(PackedDocument[_OpenPart]):
     def languages(self) -> Sequence[SaidLanguage]:
         xml = (part.xml.source.text for part in self.parts.values())
         return language_of_xml(self.name, xml, self.units)
-
-
-def _replacement(mixed: MixedUnit, target: Target) -> Replacement:
-    return Replacement(mixed.begin, mixed.end, lambda span: mixed.write(target, span))
 
 
 def _units(xml: Xml) -> Iterator[MixedUnit]:

@@ -1,13 +1,15 @@
-"""Decoding the bytes of a text file, and encoding them without loss."""
+"""Decoding the bytes of a text file, encoding them without loss, and text files as documents: the
+base class of several formats, and plain text, of which each paragraph is a unit.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from dragoman.formats.units.document import (
     BadDocument,
@@ -16,7 +18,9 @@ from dragoman.formats.units.document import (
     Splice,
     Target,
     Unit,
+    check_pieces,
     line_of,
+    says_something,
     splice,
 )
 
@@ -37,6 +41,7 @@ _CHARACTERS = re.compile(
 """The codecs of Python that are character encodings, by their names in Python. Others, such as
 idna, punycode and unicode-escape, are not, and some take a time that grows with the square of the
 text."""
+_PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 
 
 def encoding_named(name: str) -> str | None:
@@ -142,3 +147,26 @@ def _decode(data: bytes, encoding: str, name: str) -> str:
     if text.encode(encoding, "replace") != data:
         raise BadDocument(f"{name} is not valid {encoding.upper()}")
     return text
+
+
+class _Paragraph(NamedTuple):
+    begin: int
+    end: int
+    unit: Unit
+
+
+class PlainText(TextDocument[_Paragraph]):
+    """A text file as a document."""
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> PlainText:
+        source = decode(data, name)
+        paragraphs = []
+        for match in _PARAGRAPH.finditer(source.text):
+            if says_something(match[0]):
+                paragraphs.append(_Paragraph(*match.span(), Unit(match[0])))
+                check_pieces(len(paragraphs), name)
+        return cls(name, source, paragraphs)
+
+    def splices(self, slot: _Paragraph, unit: Unit, target: Target) -> Iterator[Splice]:
+        yield Splice(slot.begin, slot.end, "".join(map(str, target)))

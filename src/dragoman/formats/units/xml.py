@@ -259,6 +259,10 @@ class MixedUnit:
                 out += self.unit.tags[piece].written if place is None else span(*place)
         return out
 
+    def replacement(self, target: Target) -> Replacement:
+        """The replacement that puts a translation in the place of the unit."""
+        return Replacement(self.begin, self.end, lambda span: self.write(target, span))
+
 
 def mixed_unit(
     xml: Xml,

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from dragoman.base.errors import DragomanError
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.figures.head import length_notes, open_short, strip
 from dragoman.insight.head import Array, OpenedAttention, softmax
 from dragoman.insight.panels import attention_panels, attention_table, attention_words, matrix_table
@@ -19,12 +19,12 @@ from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import AttentionKind, Chart, Series, merged_to_words
+from dragoman.pictures.records import AttentionKind, Series, merged_to_words
 
 
 def attention_figure(
     subject: Subject, *, kind: AttentionKind, layer: int = 0, head: int = 0
-) -> Drawn:
+) -> Parts:
     """Draw every layer and head of one kind of attention, and one layer in large. ``layer`` and
     ``head`` of the large picture count from 1; layer 0 is the last layer, head 0 the mean of its
     heads."""
@@ -32,14 +32,12 @@ def attention_figure(
     shown = subject.output.text
     if subject.predictor.reads:
         shown = f"{subject.sentence} → {shown}"
-    return Drawn(
-        attention_panels(record, kind, layer - 1, head - 1 if head else None),
-        [attention_table(record, kind)],
-        notes=[Words(shown, shown)],
-    )
+    yield from attention_panels(record, kind, layer - 1, head - 1 if head else None)
+    yield attention_table(record, kind)
+    yield Words(shown, shown)
 
 
-def scale_figure() -> Drawn:
+def scale_figure() -> Parts:
     """Draw the variance of q · k against d_k for random q and k. Also draw the largest weight, the
     entropy and the gradient 1 − Σp² of the softmax of such scores, with and without the scale 1 /
     √d_k."""
@@ -66,32 +64,27 @@ def scale_figure() -> Drawn:
 
     def chart(title: str, *series: Series, log: bool = False, label: str = "") -> Panel:
         return LinePanel(
-            Chart(title, series, x_label="d_k, logarithmic", log_x=True, log_y=log,
-                  from_zero=not log, y_label=label or ("logarithmic" if log else "")),
-            430,
+            title, series, x_label="d_k, logarithmic", log_x=True, log_y=log, from_zero=not log,
+            y_label=label or ("logarithmic" if log else ""), size=(430, 260),
         )  # fmt: skip
 
     header = (
         "d_k", "variance of q·k", "largest weight", "entropy", "1 - sum p^2",
         "largest weight, scaled", "entropy, scaled", "1 - sum p^2, scaled",
     )  # fmt: skip
-    return Drawn(
-        [
-            chart(
-                "Variance of q · k",
-                line("measured", 1),
-                Series("d_k", widths, [float(width) for width in widths]),
-                log=True,
-            ),
-            chart("Largest of 32 weights, mean", line("as it is", 2), line("/ √d_k", 5)),
-            chart("Entropy of the weights", line("as it is", 3), line("/ √d_k", 6), label="nats"),
-            chart("What gradient is left, 1 − Σp²", line("as it is", 4), line("/ √d_k", 7)),
-        ],
-        [DataTable("", header, [(int(row[0]), *row[1:]) for row in rows])],
+    yield chart(
+        "Variance of q · k",
+        line("measured", 1),
+        Series("d_k", widths, [float(width) for width in widths]),
+        log=True,
     )
+    yield chart("Largest of 32 weights, mean", line("as it is", 2), line("/ √d_k", 5))
+    yield chart("Entropy of the weights", line("as it is", 3), line("/ √d_k", 6), label="nats")
+    yield chart("What gradient is left, 1 − Σp²", line("as it is", 4), line("/ √d_k", 7))
+    yield DataTable(header, [(int(row[0]), *row[1:]) for row in rows])
 
 
-def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
+def heads_figure(subject: Subject, *, heads: int = 0) -> Parts:
     """Draw how several heads lead from one input to one output, and show that each head reads the
     whole input and not a slice of it.
 
@@ -106,24 +99,21 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
     heads = len(opened.queries)
     weight = subject.transformer.query_matrix(opened.attention)
     shares = _shares(weight.double().numpy(), heads, width)
-    return Drawn(
-        _panels(opened, shares),
-        [
-            DataTable(
-                "",
-                ("head", "slice of the input", "share of |W^Q|^2"),
-                [(h + 1, s + 1, float(shares[h, s])) for h, s in np.ndindex(*shares.shape)],
-            ),
-            matrix_table("input", opened.inputs, words),
-            *(matrix_table(f"query-{h + 1}", opened.queries[h], words) for h in range(heads)),
-            matrix_table("joined", opened.joined, words),
-        ],
-        notes=[*length_notes(subject), *_notes(opened, subject.name, trained)],
+    yield from _panels(opened, shares)
+    yield DataTable(
+        ("head", "slice of the input", "share of |W^Q|^2"),
+        [(h + 1, s + 1, float(shares[h, s])) for h, s in np.ndindex(*shares.shape)],
     )
+    yield matrix_table("input", opened.inputs, words)
+    for h, queries in enumerate(opened.queries):
+        yield matrix_table(f"query-{h + 1}", queries, words)
+    yield matrix_table("joined", opened.joined, words)
+    yield from length_notes(subject)
+    yield from _notes(opened, subject.name, trained)
 
 
-def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
-    """Return panels of the input, the queries of at most eight heads, the joined heads, and
+def _panels(opened: OpenedAttention, shares: Array) -> Parts:
+    """Draw the input, the queries of at most eight heads, the joined heads, and
     ``shares``. ``shares`` (H, H): how the squared W^Q weights of each head are divided among the
     slices of the input."""
     heads, count, key_width = opened.queries.shape
@@ -139,43 +129,34 @@ def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
         ("whole input", width * key_width, width * key_width * heads),
         ("own slice", width // heads * key_width, width * key_width),
     ]
-    return [
-        strip(f"Input X, {count} × {width}", opened.inputs, words, fine, 18),
-        *(
-            strip(f"Q of head {h + 1}, {count} × {key_width}", queries, words, fine * 2, 18)
-            for h, queries in enumerate(opened.queries[:8])
-        ),
-        strip(joined, opened.joined, words, fine, 18),
-        of_slices("This run: share of W^Q", shares),
-        of_slices("Slices only", np.eye(heads)),
-        TextPanel("Numbers in W^Q", ("variant", "per head", "all heads"), numbers),
-    ]
+    yield strip(f"Input X, {count} × {width}", opened.inputs, words, fine, 18)
+    for h, queries in enumerate(opened.queries[:8]):
+        yield strip(f"Q of head {h + 1}, {count} × {key_width}", queries, words, fine * 2, 18)
+    yield strip(joined, opened.joined, words, fine, 18)
+    yield of_slices("This run: share of W^Q", shares)
+    yield of_slices("Slices only", np.eye(heads))
+    yield TextPanel("Numbers in W^Q", ("variant", "per head", "all heads"), numbers)
 
 
-def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
-    """Return notes about the attention of the run ``run``. ``trained``: the number of heads that
+def _notes(opened: OpenedAttention, run: str, trained: int) -> Parts:
+    """Make notes about the attention of the run ``run``. ``trained``: the number of heads that
     the run was trained with. If ``opened`` has another number, one of the notes says that the
     matrices were cut."""
     said, width = attention_words(opened.attention), opened.inputs.shape[1]
     heads, _, key_width = opened.queries.shape
-    notes = [
-        Words(
-            f"{opened.source} {said.english.capitalize()} of the run "
-            f"{run}: d_model = {width}, h = {heads}, d_k = {key_width}.",
-            f"{opened.source} {run} 모델의 {said.korean}: d_model = {width}, "
-            f"h = {heads}, d_k = {key_width}.",
-        )
-    ]
+    yield Words(
+        f"{opened.source} {said.english.capitalize()} of the run "
+        f"{run}: d_model = {width}, h = {heads}, d_k = {key_width}.",
+        f"{opened.source} {run} 모델의 {said.korean}: d_model = {width}, "
+        f"h = {heads}, d_k = {key_width}.",
+    )
     if heads != trained:
-        notes.append(
-            Words(
-                f"It was trained with {trained} heads. Here its matrices are cut into "
-                f"{heads}, which shows the cutting, not what it learned.",
-                f"이 모델은 헤드 {trained}개로 학습했습니다. 여기서는 행렬을 {heads}개로 "
-                "나누었으므로, 나누는 방법을 보여 줄 뿐 학습된 결과는 아닙니다.",
-            )
+        yield Words(
+            f"It was trained with {trained} heads. Here its matrices are cut into "
+            f"{heads}, which shows the cutting, not what it learned.",
+            f"이 모델은 헤드 {trained}개로 학습했습니다. 여기서는 행렬을 {heads}개로 "
+            "나누었으므로, 나누는 방법을 보여 줄 뿐 학습된 결과는 아닙니다.",
         )
-    return notes
 
 
 def _recut(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:

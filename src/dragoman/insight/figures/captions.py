@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import TypeAlias
 
 from dragoman.base.errors import DragomanError
 from dragoman.pictures.figure import DataTable, Figure, Panel, Words
@@ -51,21 +52,18 @@ def check_name(name: str) -> None:
         raise DragomanError(f"there is no figure {name!r}{hint}. All: dragoman figure --list")
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The panels and data of a figure, without its caption."""
+Parts: TypeAlias = Iterator[Panel | DataTable | Words]
+"""The pictures, the tables of numbers and the notes of a figure, each kind in order."""
 
-    panels: Sequence[Panel]
-    data: Sequence[DataTable]
-    notes: Sequence[Words] = ()
-    looks: bool = True
-    """True if the figure shows the run from which it was made."""
 
-    def with_caption(self, name: str, run: str = "") -> Figure:
-        """Return the figure with the caption of ``name``. ``run``: the name of the run that it
-        shows."""
-        words = captions()[name]
-        return Figure(
-            name, words.title, words.text, words.source,
-            self.panels, self.data, run if self.looks else "", self.notes,
-        )  # fmt: skip
+def with_caption(name: str, parts: Parts, run: str) -> Figure:
+    """Return the figure of some parts with the caption of ``name``. ``run``: the name of the run
+    that it shows; "" if it shows none."""
+    words, made = captions()[name], list(parts)
+    return Figure(
+        name, words.title, words.text, words.source,
+        [part for part in made if not isinstance(part, DataTable | Words)],
+        [part for part in made if isinstance(part, DataTable)],
+        run,
+        [part for part in made if isinstance(part, Words)],
+    )  # fmt: skip

@@ -23,21 +23,17 @@ from dragoman.insight.figures import (
     run,
     training,
 )
-from dragoman.insight.figures.captions import Drawn, captions, check_name
-from dragoman.insight.needs import (
-    BANDS,
-    INSIDE,
-    LEARNED_PLACES,
-    PATCHES,
-    SPIKES,
-    WRITES,
+from dragoman.insight.figures.captions import Parts, captions, check_name, with_caption
+from dragoman.insight.subject import (
+    Need,
+    Subject,
+    has_learned_positions,
     lacking,
     transformer_of,
 )
-from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
-from dragoman.pictures.book import book_html
-from dragoman.pictures.figure import Figure, Words, why_no_png, write_figure
+from dragoman.pictures.figure import Figure, Words, book_html, why_no_png, write_figure
+from dragoman.pictures.records import KINDS
 
 
 @dataclass(frozen=True)
@@ -145,13 +141,13 @@ the figure itself chooses one that is short enough, or the most instructive."""
 class Entry:
     """The way in which a figure is made, and its requirements."""
 
-    make: Callable[..., Drawn]
+    make: Callable[..., Parts]
     """The function that makes the figure from its sliders, by name; for a figure of a run, the
     subject comes first."""
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """The sliders, or a function that makes them for a model."""
-    needs: tuple[str, ...] | None = None
-    """The needs of the figure (``insight/needs.py``); None for a figure that needs no run."""
+    needs: tuple[Need, ...] | None = None
+    """The needs of the figure (``Need``); None for a figure that needs no run."""
     group: Group = field(default="run", kw_only=True)
     """The topic by which figures are grouped."""
     sentence: Sentence | None = field(default=None, kw_only=True)
@@ -175,40 +171,44 @@ FIGURES: dict[str, Entry] = {
     "schedule": Entry(training.schedule_figure, OF_SCHEDULE, group="training"),
     "label-smoothing": Entry(training.smoothing_figure, OF_SMOOTHING, group="training"),
     "position-learned": Entry(
-        positions.learned_figure, needs=(INSIDE,), trains=True, group="positions"
+        positions.learned_figure, needs=("inside",), trains=True, group="positions"
     ),
-    "order": Entry(run.order_figure, needs=(INSIDE,), group="positions"),
+    "order": Entry(run.order_figure, needs=("inside",), group="positions"),
     "lookup": Entry(
         head.lookup_figure,
         of_head("cross", LEAST_SURE),
-        (INSIDE,),
+        ("inside",),
         group="attention",
         sentence="chosen",
     ),
     "four-steps": Entry(
-        head.four_steps_figure, of_part("encoder"), (INSIDE,), group="attention", sentence="chosen"
+        head.four_steps_figure,
+        of_part("encoder"),
+        ("inside",),
+        group="attention",
+        sentence="chosen",
     ),
     "mask": Entry(
-        head.mask_figure, of_part("decoder"), (INSIDE,), group="attention", sentence="chosen"
+        head.mask_figure, of_part("decoder"), ("inside",), group="attention", sentence="chosen"
     ),
     "heads": Entry(
-        attention.heads_figure, of_cuts, (INSIDE,), group="attention", sentence="chosen"
+        attention.heads_figure, of_cuts, ("inside",), group="attention", sentence="chosen"
     ),
     "temperature": Entry(
         decoding.temperature_figure,
         OF_TEMPERATURE,
-        (WRITES,),
+        ("writes",),
         group="training",
         sentence="chosen",
     ),
     "length-penalty": Entry(
         decoding.length_penalty_figure,
         OF_PENALTY,
-        (WRITES,),
+        ("writes",),
         group="training",
         sentence="chosen",
     ),
-    "layers": Entry(training.layers_figure, needs=(INSIDE,), group="training"),
+    "layers": Entry(training.layers_figure, needs=("inside",), group="training"),
     **{
         f"attention-{kind}": Entry(
             partial(attention.attention_figure, kind=kind),
@@ -216,16 +216,16 @@ FIGURES: dict[str, Entry] = {
             (kind,),
             sentence="first",
         )
-        for kind in ("encoder", "decoder", "cross")
+        for kind in KINDS
     },
-    "head-importance": Entry(run.importance_figure, needs=(WRITES,)),
+    "head-importance": Entry(run.importance_figure, needs=("writes",)),
     "alignment": Entry(run.alignment_figure, needs=("cross",), sentence="first"),
     "pronoun": Entry(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
-    "picture-reading": Entry(patches.reading_figure, needs=(PATCHES,), sentence="first"),
-    "picture-rollout": Entry(patches.rollout_figure, needs=(PATCHES,), sentence="first"),
-    "picture-positions": Entry(patches.places_figure, needs=(LEARNED_PLACES,), group="positions"),
-    "ctc-spikes": Entry(recordings.spikes_figure, needs=(SPIKES, "cross"), sentence="first"),
-    "band-heads": Entry(recordings.band_heads_figure, needs=(BANDS,), sentence="first"),
+    "picture-reading": Entry(patches.reading_figure, needs=("patches",), sentence="first"),
+    "picture-rollout": Entry(patches.rollout_figure, needs=("patches",), sentence="first"),
+    "picture-positions": Entry(patches.places_figure, needs=("learned places",), group="positions"),
+    "ctc-spikes": Entry(recordings.spikes_figure, needs=("spikes", "cross"), sentence="first"),
+    "band-heads": Entry(recordings.band_heads_figure, needs=("bands",), sentence="first"),
     "timeline": Entry(costs.timeline_figure, needs=()),
 }
 
@@ -252,7 +252,7 @@ def make_figure(
     check_name(name)
     entry = FIGURES[name]
     if not needs_run(name):
-        return entry.make(**(values or {})).with_caption(name)
+        return with_caption(name, entry.make(**(values or {})), "")
     if subject is None:
         raise DragomanError(
             f"the figure {name} looks into a trained run. Set one with --run RUN, or create one "
@@ -261,7 +261,9 @@ def make_figure(
     lacks = missing(name, subject.predictor.plain)
     if lacks is not None:
         raise DragomanError(lacks.english)
-    return entry.make(subject, **(values or {})).with_caption(name, subject.name)
+    shows_run = not entry.trains or has_learned_positions(subject.predictor.plain)
+    parts = entry.make(subject, **(values or {}))
+    return with_caption(name, parts, subject.name if shows_run else "")
 
 
 def sliders_of(name: str, subject: Subject | None) -> Sliders:

@@ -7,7 +7,6 @@ as a GPU of 2018, and a CPU is many times slower. So only orders of magnitude ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -21,14 +20,14 @@ from dragoman.insight.cost import (
     recurrence_cost,
     restricted_attention_cost,
 )
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 
 
-def cost_figure() -> Drawn:
+def cost_figure() -> Parts:
     """Count the operations of each kind of layer at length 1000, width 1000 and kernel 3, with and
     without projections of the input, and time layers on this machine."""
     n = d = 1000
@@ -36,60 +35,47 @@ def cost_figure() -> Drawn:
         attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, 3),
         restricted_attention_cost(n, d, 100),
     ]  # fmt: skip
-    rows = [(c.kind, c.core, c.whole, c.sequential, c.path) for c in every]
     small = 256
     measured = [
         (kind, operations(kind, small, small), seconds)
         for kind, seconds in durations(tuple(LAYERS), small, small).items()
         if seconds is not None
     ]
-    left_out = [kind for kind in LAYERS if kind not in {row[0] for row in measured}]
-    return Drawn(
-        [
-            TextPanel(
-                "n = 1,000, d = 1,000, k = 3",
-                (
-                    "layer",
-                    "without projections, 10⁹",
-                    "with them, 10⁹",
-                    "sequential steps",
-                    "longest path",
-                ),
-                [(c.kind, c.core / 1e9, c.whole / 1e9, c.sequential, c.path) for c in every],
-            ),
-            TextPanel(
-                f"Timed on this machine, n = d = {small}",
-                ("layer", "operations, 10⁶", "milliseconds", "10⁹ operations/s"),
-                [
-                    (kind, count / 1e6, round(s * 1e3, 2), round(count / s / 1e9, 1))
-                    for kind, count, s in measured
-                ],
-            ),
-        ],
-        [
-            DataTable("", ("layer", "core", "whole", "sequential", "path"), rows),
-            DataTable("measured", ("layer", "operations", "seconds"), measured),
-        ],
-        notes=_note_left_out(left_out),
+    left_out = ", ".join(kind for kind in LAYERS if kind not in {row[0] for row in measured})
+    yield TextPanel(
+        "n = 1,000, d = 1,000, k = 3",
+        (
+            "layer",
+            "without projections, 10⁹",
+            "with them, 10⁹",
+            "sequential steps",
+            "longest path",
+        ),
+        [(c.kind, c.core / 1e9, c.whole / 1e9, c.sequential, c.path) for c in every],
     )
-
-
-def _note_left_out(kinds: Sequence[str]) -> list[Words]:
-    """Return a note that names the kinds of layers that could not be timed because the machine was
-    busy."""
-    if not kinds:
-        return []
-    return [
-        Words(
-            f"Not shown: {', '.join(kinds)}. This machine was too busy: a part took longer than "
+    yield TextPanel(
+        f"Timed on this machine, n = d = {small}",
+        ("layer", "operations, 10⁶", "milliseconds", "10⁹ operations/s"),
+        [
+            (kind, count / 1e6, round(s * 1e3, 2), round(count / s / 1e9, 1))
+            for kind, count, s in measured
+        ],
+    )
+    yield DataTable(
+        ("layer", "core", "whole", "sequential", "path"),
+        [(c.kind, c.core, c.whole, c.sequential, c.path) for c in every],
+    )
+    yield DataTable(("layer", "operations", "seconds"), measured, "measured")
+    if left_out:
+        yield Words(
+            f"Not shown: {left_out}. This machine was too busy: a part took longer than "
             "the whole, however often it was measured.",
             "이 컴퓨터가 너무 바빠서, 여러 번 재어도 핵심 연산(core)이 전체(whole)보다 오래 걸린 "
-            f"층은 표시하지 않았습니다: {', '.join(kinds)}.",
+            f"층은 표시하지 않았습니다: {left_out}.",
         )
-    ]
 
 
-def length_figure() -> Drawn:
+def length_figure() -> Parts:
     """Draw the operations and the time of each kind of layer against the length of the sequence,
     and list the lengths at which the lines cross."""
     d, k = 512, 3
@@ -114,8 +100,8 @@ def length_figure() -> Drawn:
         ("attention = convolution, no projections", "n = kd/2", k * d // 2),
         ("n² part of attention = its projections", "n = 2d", 2 * d),
     ]
-    logarithmic = partial(Chart, x_label="length n, logarithmic", log_x=True, log_y=True)
-    counted = logarithmic(
+    logarithmic = partial(LinePanel, x_label="length n, logarithmic", log_x=True, log_y=True)
+    yield logarithmic(
         "Operations of one layer, d = 512",
         [
             Series(name, lengths, [count / 1e9 for count in counts])
@@ -124,8 +110,9 @@ def length_figure() -> Drawn:
         y_label="10⁹, logarithmic",
         marked_x=4 * d,
         marked_as="n = 4d",
+        size=(520, 320),
     )
-    timed_here = logarithmic(
+    yield logarithmic(
         f"Seconds on this machine, d = {width}",
         [
             Series(name, list(measured), list(measured.values()))
@@ -134,27 +121,19 @@ def length_figure() -> Drawn:
             )
         ],
         y_label="seconds, logarithmic",
+        size=(520, 320),
     )
-    return Drawn(
-        [
-            LinePanel(counted, 520, 320),
-            LinePanel(timed_here, 520, 320),
-            TextPanel("Where lines cross", ("what", "where", "n at d = 512"), crossings),
-        ],
-        [
-            DataTable(
-                "",
-                ("length", *lines),
-                [(n, *(counts[i] for counts in lines.values())) for i, n in enumerate(lengths)],
-            ),
-            DataTable(
-                "measured",
-                ("length", *seconds),
-                [(n, *(str(times.get(n, "")) for times in seconds.values())) for n in tried],
-            ),
-            DataTable("crossings", ("what", "where", "length"), crossings),
-        ],
+    yield TextPanel("Where lines cross", ("what", "where", "n at d = 512"), crossings)
+    yield DataTable(
+        ("length", *lines),
+        [(n, *(counts[i] for counts in lines.values())) for i, n in enumerate(lengths)],
     )
+    yield DataTable(
+        ("length", *seconds),
+        [(n, *(str(times.get(n, "")) for times in seconds.values())) for n in tried],
+        "measured",
+    )
+    yield DataTable(("what", "where", "length"), crossings, "crossings")
 
 
 class Milestone(NamedTuple):
@@ -192,7 +171,7 @@ PUBLISHED = (
 _SECONDS_A_DAY = 86_400.0
 
 
-def timeline_figure(subject: Subject) -> Drawn:
+def timeline_figure(subject: Subject) -> Parts:
     """Draw the days of training and the number of parameters of the published models, and of the
     run as the last one. Errors: ``DragomanError`` for a run whose training time is not recorded."""
     seconds = max((float(line.get("elapsed", 0.0)) for line in subject.run.metrics()), default=0.0)
@@ -209,7 +188,7 @@ def timeline_figure(subject: Subject) -> Drawn:
     every = (*PUBLISHED, own)
     least = min(PUBLISHED, key=lambda model: model.days)
     times = least.days / own.days
-    days = Chart(
+    yield LinePanel(
         "Days of one device",
         [
             Series("published", [1, 2, 3, 4], [model.days for model in PUBLISHED]),
@@ -218,44 +197,35 @@ def timeline_figure(subject: Subject) -> Drawn:
         x_label="in order of time, numbered in the table",
         log_y=True,
         points=True,
+        size=(420, 280),
     )
-    return Drawn(
+    yield TextPanel(
+        "Size and cost",
+        ("", "model", "month", "parameters, 10⁶", "days", "of"),
         [
-            LinePanel(days, 420, 280),
-            TextPanel(
-                "Size and cost",
-                ("", "model", "month", "parameters, 10⁶", "days", "of"),
-                [
-                    (
-                        number,
-                        model.name,
-                        model.month,
-                        _short(model.parameters),
-                        _short(model.days),
-                        model.device,
-                    )
-                    for number, model in enumerate(every, 1)
-                ],
-            ),
+            (
+                number,
+                model.name,
+                model.month,
+                _short(model.parameters),
+                _short(model.days),
+                model.device,
+            )
+            for number, model in enumerate(every, 1)
         ],
+    )
+    yield DataTable(
+        ("model", "month", "parameters", "days", "device", "source"),
         [
-            DataTable(
-                "",
-                ("model", "month", "parameters", "days", "device", "source"),
-                [
-                    (model.name, model.month, _number(model), model.days, model.device, model.basis)
-                    for model in every
-                ],
-            )
+            (model.name, model.month, _number(model), model.days, model.device, model.basis)
+            for model in every
         ],
-        notes=[
-            Words(
-                f"{own.name} trained for {seconds / 60:.1f} minutes: {least.name}, the cheapest of "
-                f"the others, took {times:,.0f} times as long.",
-                f"{own.name}의 학습 시간은 {seconds / 60:.1f}분입니다. 나머지 가운데 가장 짧은 "
-                f"{least.name}의 학습 시간은 그 {times:,.0f}배입니다.",
-            )
-        ],
+    )
+    yield Words(
+        f"{own.name} trained for {seconds / 60:.1f} minutes: {least.name}, the cheapest of "
+        f"the others, took {times:,.0f} times as long.",
+        f"{own.name}의 학습 시간은 {seconds / 60:.1f}분입니다. 나머지 가운데 가장 짧은 "
+        f"{least.name}의 학습 시간은 그 {times:,.0f}배입니다.",
     )
 
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from dragoman.base.wording import decimals, percent
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.head import Array, softmax
 from dragoman.insight.subject import Subject
-from dragoman.pictures.figure import Cell, DataTable, Panel, Words
+from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.labels import labels
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
 
 _TOKENS = 10
@@ -24,7 +24,7 @@ _STRENGTHS = tuple(round(i / 20, 2) for i in range(41))
 """The values of α at which the curves are drawn, from 0 to 2."""
 
 
-def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
+def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Parts:
     """Draw the probabilities of the next token at the least certain step of a translation, at
     several temperatures."""
     run, asked_of = subject.run, subject.candidates
@@ -54,21 +54,9 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
     )
     others, asked = logits.shape[1] - len(tokens), len(asked_of)
     of_many = (f" of {asked} sentences", f"문장 {asked}개에서 ") if asked > 1 else ("", "")
-    rows: list[tuple[Cell, ...]] = [
-        (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
-        for i, token in enumerate(tokens)
-    ]
-    likeliest = MatrixPicture(
-        "Probability of the ten likeliest tokens, in percent",
-        shares[:, tokens] * 100,
-        rows=[f"T = {way:g}" for way in ways],
-        columns=names,
-        cell=(52, 30),
-        reach=100.0,
-    )
 
     def by_temperature(title: str, values: Sequence[float], y_label: str = "") -> Panel:
-        chart = Chart(
+        return LinePanel(
             title,
             [Series("", curve, values)],
             x_label="T",
@@ -76,37 +64,42 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
             from_zero=True,
             marked_x=temperature,
             marked_as=f"T = {temperature:g}",
+            size=(360, 240),
         )
-        return LinePanel(chart, 360, 240)
 
-    return Drawn(
+    yield MatrixPicture(
+        "Probability of the ten likeliest tokens, in percent",
+        shares[:, tokens] * 100,
+        rows=[f"T = {way:g}" for way in ways],
+        columns=names,
+        cell=(52, 30),
+        reach=100.0,
+    )
+    yield by_temperature("Entropy of the choice", spread, "nats")
+    yield by_temperature("Probability of the likeliest", first)
+    yield DataTable(
+        ("token", "logit", *(f"T = {way:g}" for way in ways)),
         [
-            likeliest,
-            by_temperature("Entropy of the choice", spread, "nats"),
-            by_temperature("Probability of the likeliest", first),
+            (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
+            for i, token in enumerate(tokens)
         ],
-        [
-            DataTable("", ("token", "logit", *(f"T = {way:g}" for way in ways)), rows),
-            DataTable(
-                "curve",
-                ("T", "entropy", "likeliest"),
-                list(zip(curve, spread, first, strict=True)),
-            ),
-        ],
-        notes=[
-            Words(
-                f"“{sentence}”, the step {place}, where this run is least sure"
-                f"{of_many[0]}. Of all probability the {len(tokens)} tokens shown hold {held}; "
-                f"the other {others:,} of the vocabulary share the rest.",
-                f"“{sentence}”, 이 모델이 {of_many[1]}가장 망설이는 단계: {place_ko}. 그린 토큰 "
-                f"{len(tokens)}개가 차지하는 확률: {held_ko}. 나머지는 어휘의 다른 토큰 "
-                f"{others:,}개가 나누어 가집니다.",
-            )
-        ],
+    )
+    yield DataTable(
+        ("T", "entropy", "likeliest"),
+        list(zip(curve, spread, first, strict=True)),
+        "curve",
+    )
+    yield Words(
+        f"“{sentence}”, the step {place}, where this run is least sure"
+        f"{of_many[0]}. Of all probability the {len(tokens)} tokens shown hold {held}; "
+        f"the other {others:,} of the vocabulary share the rest.",
+        f"“{sentence}”, 이 모델이 {of_many[1]}가장 망설이는 단계: {place_ko}. 그린 토큰 "
+        f"{len(tokens)}개가 차지하는 확률: {held_ko}. 나머지는 어휘의 다른 토큰 "
+        f"{others:,}개가 나누어 가집니다.",
     )
 
 
-def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
+def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Parts:
     """Draw the hypotheses of wide beams, scored with every strength of the length penalty.
 
     If the user gave no sentence, the figure shows the one whose hypotheses change their order most.
@@ -121,10 +114,10 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
     names = [f"{i}: {length} tokens" for i, length in zip(numbers, lengths, strict=True)]
     tokens = list(range(1, 61))
     ranked = np.argsort(-np.array(scores[penalty]), kind="stable").tolist()
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (i + 1, texts[i], lengths[i], best[i].log_probability, scores[penalty][i]) for i in ranked
     ]
-    divisors = Chart(
+    yield LinePanel(
         "What log P is divided by",
         [
             Series(f"α = {a:g}", tokens, [length_penalty(n, a) for n in tokens])
@@ -132,8 +125,9 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
         ],
         x_label="tokens",
         from_zero=True,
+        size=(420, 260),
     )
-    by_alpha = Chart(
+    yield LinePanel(
         "Score of each hypothesis",
         [
             Series(name, _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
@@ -142,38 +136,29 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
         x_label="α",
         marked_x=penalty,
         marked_as=f"α = {penalty:g}",
+        size=(520, 260),
     )
-    return Drawn(
+    yield TextPanel(
+        f"Hypotheses, the best at α = {penalty:g} first",
+        ("", "hypothesis", "tokens", "log P", "score"),
         [
-            LinePanel(divisors, 420, 260),
-            LinePanel(by_alpha, 520, 260),
-            TextPanel(
-                f"Hypotheses, the best at α = {penalty:g} first",
-                ("", "hypothesis", "tokens", "log P", "score"),
-                [
-                    (i + 1, texts[i], lengths[i], decimals(best[i].log_probability, 2),
-                     decimals(scores[penalty][i], 3))
-                    for i in ranked
-                ],
-            ),
+            (number, text, length, decimals(log_p, 2), decimals(score, 3))
+            for number, text, length, log_p, score in rows
         ],
+    )
+    yield DataTable(
+        ("number", "hypothesis", "tokens", "log P", "score", "pieces"),
         [
-            DataTable(
-                "",
-                ("number", "hypothesis", "tokens", "log P", "score", "pieces"),
-                [
-                    (*row, " ".join(run.target_text.pieces(list(best[i].tokens))))
-                    for row, i in zip(rows, ranked, strict=True)
-                ],
-            ),
-            DataTable(
-                "scores",
-                ("alpha", *numbers),
-                [(alpha, *values) for alpha, values in scores.items()],
-            ),
+            (*row, " ".join(run.target_text.pieces(list(best[i].tokens))))
+            for row, i in zip(rows, ranked, strict=True)
         ],
-        notes=[_penalty_note(subject, best)],
-    )  # fmt: skip
+    )
+    yield DataTable(
+        ("alpha", *numbers),
+        [(alpha, *values) for alpha, values in scores.items()],
+        "scores",
+    )
+    yield _penalty_note(subject, best)
 
 
 def _penalty_note(subject: Subject, hypotheses: Sequence[Hypothesis]) -> Words:

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from dragoman.base.wording import percent, power
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
 from dragoman.insight.panels import attention_words, matrix_table
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
-from dragoman.pictures.figure import Cell, DataTable, Panel, Words
+from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import TextPanel
 
 
-def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
+def lookup_figure(subject: Subject, *, head: int = 0) -> Parts:
     """Compare a look-up in a hash table with one cross-attention head of the last layer. ``head``
     counts from 1; 0 selects the head that divides its attention most evenly between two words."""
     opened = open_short(subject, "cross", len(subject.transformer.attentions_of("cross")) - 1)
@@ -33,24 +33,30 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     output = weights @ values
     word, words = opened.looking[row], list(opened.looked_at)
     back = np.stack([values[int(scaled.argmax())], output])
-    panels: list[Panel] = [
-        strip(f"Query of “{word}”", query[None], [word]),
-        strip("Keys", keys, words),
-        MatrixPicture(
-            "score, hash table, attention",
-            np.stack([scaled / max(np.abs(scaled).max(), 1e-9), chosen, weights], axis=1),
-            rows=words,
-            columns=["score", "hash", "weight"],
-            cell=(52, 24),
-            reach=1.0,
-        ),
-        strip("Values", values, words),
-        strip("What comes back", back, ["hash table", "attention"]),
-    ]
-    rows: list[tuple[Cell, ...]] = [
-        (name, float(scaled[i]), float(chosen[i]), float(weights[i]))
-        for i, name in enumerate(words)
-    ]
+    yield strip(f"Query of “{word}”", query[None], [word])
+    yield strip("Keys", keys, words)
+    yield MatrixPicture(
+        "score, hash table, attention",
+        np.stack([scaled / max(np.abs(scaled).max(), 1e-9), chosen, weights], axis=1),
+        rows=words,
+        columns=["score", "hash", "weight"],
+        cell=(52, 24),
+        reach=1.0,
+    )
+    yield strip("Values", values, words)
+    yield strip("What comes back", back, ["hash table", "attention"])
+    yield DataTable(
+        ("key of", "scaled score", "hash table", "weight"),
+        [
+            (name, float(scaled[i]), float(chosen[i]), float(weights[i]))
+            for i, name in enumerate(words)
+        ],
+    )
+    yield matrix_table("query", query[None], [word])
+    yield matrix_table("keys", keys, words)
+    yield matrix_table("values", values, words)
+    yield matrix_table("output", output[None], [word])
+    yield from length_notes(subject)
     following = opened.looking[row + 1] if row + 1 < len(opened.looking) else ""
     to_choose = (
         (f" and chooses “{following}”", f"(고른 것은 “{following}”)") if following else ("", "")
@@ -62,30 +68,17 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
         )
         for korean in (False, True)
     )
-    return Drawn(
-        panels,
-        [
-            DataTable("", ("key of", "scaled score", "hash table", "weight"), rows),
-            matrix_table("query", query[None], [word]),
-            matrix_table("keys", keys, words),
-            matrix_table("values", values, words),
-            matrix_table("output", output[None], [word]),
-        ],
-        notes=[
-            *length_notes(subject),
-            Words(
-                f"{opened.source} {said.english.capitalize()}, head {head + 1}, "
-                f"the step that has just read “{word}”{to_choose[0]}. Weights: {strongest}. "
-                "In the picture scores are divided by the largest.",
-                f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}” 단어까지 읽은 "
-                f"단계{to_choose[1]}. 가중치: {strongest_ko}. 그림의 점수는 최댓값으로 나눈 "
-                "것입니다.",
-            ),
-        ],
+    yield Words(
+        f"{opened.source} {said.english.capitalize()}, head {head + 1}, "
+        f"the step that has just read “{word}”{to_choose[0]}. Weights: {strongest}. "
+        "In the picture scores are divided by the largest.",
+        f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}” 단어까지 읽은 "
+        f"단계{to_choose[1]}. 가중치: {strongest_ko}. 그림의 점수는 최댓값으로 나눈 "
+        "것입니다.",
     )
 
 
-def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
+def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Parts:
     """Compute the four steps of encoder self-attention (scores, scaling, softmax, weighted sum),
     once by loops and once by matrices. Layer and head count from 1."""
     opened = open_short(subject, "encoder", layer - 1)
@@ -108,58 +101,55 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
     def long(title: str, matrix: Array) -> Panel:
         return strip(title, matrix, words, 4.5, 20)
 
-    shapes = [
-        ("Q", f"{t} × {k}", "a query per word"),
-        ("K", f"{t} × {k}", "a key per word"),
-        ("V", f"{t} × {v}", "a value per word"),
-        ("1: Q Kᵀ", f"{t} × {k} · {k} × {t} = {t} × {t}", "every query with every key"),
-        ("2: / √d_k", f"{t} × {t}", f"divided by √{k} = {math.sqrt(k):.2f}"),
-        ("3: softmax", f"{t} × {t}", "each row sums to 1"),
-        ("4: · V", f"{t} × {t} · {t} × {v} = {t} × {v}", "an output per word"),
-    ]
     difference = max(
         float(np.abs(np.array(looped_weights) - weights).max()),
         float(np.abs(np.array(looped_output) - output).max()),
         float(np.abs(opened.weights[head] - weights).max()),
     )
-    steps: list[tuple[Cell, ...]] = [
-        (words[i], words[j], float(scores[i, j]), float(scaled[i, j]), float(weights[i, j]),
-         looped_weights[i][j])
-        for i, j in np.ndindex(t, t)
-    ]  # fmt: skip
-    return Drawn(
+    yield TextPanel(
+        "Shapes: softmax(Q Kᵀ / √d_k) V",
+        ("what", "shape", ""),
         [
-            TextPanel("Shapes: softmax(Q Kᵀ / √d_k) V", ("what", "shape", ""), shapes),
-            long("Q", queries),
-            long("K", keys),
-            square("1: Q Kᵀ", scores),
-            square("2: Q Kᵀ / √d_k", scaled),
-            square("3: softmax", weights, 1.0),
-            long("V", values),
-            long("4: softmax(Q Kᵀ / √d_k) V", output),
+            ("Q", f"{t} × {k}", "a query per word"),
+            ("K", f"{t} × {k}", "a key per word"),
+            ("V", f"{t} × {v}", "a value per word"),
+            ("1: Q Kᵀ", f"{t} × {k} · {k} × {t} = {t} × {t}", "every query with every key"),
+            ("2: / √d_k", f"{t} × {t}", f"divided by √{k} = {math.sqrt(k):.2f}"),
+            ("3: softmax", f"{t} × {t}", "each row sums to 1"),
+            ("4: · V", f"{t} × {t} · {t} × {v} = {t} × {v}", "an output per word"),
         ],
+    )
+    yield long("Q", queries)
+    yield long("K", keys)
+    yield square("1: Q Kᵀ", scores)
+    yield square("2: Q Kᵀ / √d_k", scaled)
+    yield square("3: softmax", weights, 1.0)
+    yield long("V", values)
+    yield long("4: softmax(Q Kᵀ / √d_k) V", output)
+    yield DataTable(
+        ("query of", "key of", "1 score", "2 scaled", "3 weight", "loop"),
         [
-            DataTable("", ("query of", "key of", "1 score", "2 scaled", "3 weight", "loop"), steps),
-            matrix_table("queries", queries, words),
-            matrix_table("keys", keys, words),
-            matrix_table("values", values, words),
-            matrix_table("output", output, words),
+            (words[i], words[j], float(scores[i, j]), float(scaled[i, j]), float(weights[i, j]),
+             looped_weights[i][j])
+            for i, j in np.ndindex(t, t)
         ],
-        notes=[
-            *length_notes(subject),
-            Words(
-                f"{opened.source} {said.english.capitalize()}, head {number}, "
-                f"of the run {subject.name}, d_k = {k}. Loop, matrix form "
-                f"and what the model computed differ by at most {power(difference)}.",
-                f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}, "
-                f"d_k = {k}. 반복 계산, 행렬 계산, 모델의 계산 사이의 가장 큰 차이: "
-                f"{power(difference)}.",
-            ),
-        ],
+    )  # fmt: skip
+    yield matrix_table("queries", queries, words)
+    yield matrix_table("keys", keys, words)
+    yield matrix_table("values", values, words)
+    yield matrix_table("output", output, words)
+    yield from length_notes(subject)
+    yield Words(
+        f"{opened.source} {said.english.capitalize()}, head {number}, "
+        f"of the run {subject.name}, d_k = {k}. Loop, matrix form "
+        f"and what the model computed differ by at most {power(difference)}.",
+        f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}, "
+        f"d_k = {k}. 반복 계산, 행렬 계산, 모델의 계산 사이의 가장 큰 차이: "
+        f"{power(difference)}.",
     )
 
 
-def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
+def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Parts:
     """Draw the decoder's scores before and after the causal mask. Layer and head count from 1."""
     opened = open_short(subject, "decoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
@@ -177,33 +167,25 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
                 down="word just read", across="looked at",
             )  # fmt: skip
 
-    rows: list[tuple[Cell, ...]] = [
-        (words[i], words[j], float(scaled[i, j]), int(not behind[i, j]), float(weights[i, j]),
-         float(opened.weights[head, i, j]))
-        for i, j in np.ndindex(*scaled.shape)
-    ]  # fmt: skip
     leaked = float((unmasked * behind).sum(axis=1)[:-1].mean())
-    return Drawn(
+    yield square("Scores, before", scaled)
+    yield square("Scores, masked", masked, float(np.abs(scaled).max()))
+    yield square("Weights", weights, 1.0)
+    yield DataTable(
+        ("query of", "key of", "scaled score", "allowed", "weight", "model's"),
         [
-            square("Scores, before", scaled),
-            square("Scores, masked", masked, float(np.abs(scaled).max())),
-            square("Weights", weights, 1.0),
+            (words[i], words[j], float(scaled[i, j]), int(not behind[i, j]), float(weights[i, j]),
+             float(opened.weights[head, i, j]))
+            for i, j in np.ndindex(*scaled.shape)
         ],
-        [
-            DataTable(
-                "", ("query of", "key of", "scaled score", "allowed", "weight", "model's"), rows
-            )
-        ],
-        notes=[
-            *length_notes(subject),
-            Words(
-                f"{opened.source} {said.english.capitalize()}, head {number}, "
-                f"of the run {subject.name}. Without the mask {percent(leaked)} of the weight "
-                "would fall on words that are not written yet.",
-                f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 "
-                f"없으면 가중치의 {percent(leaked, korean=True)}가 아직 쓰지 않은 단어에 놓입니다.",
-            ),
-        ],
+    )  # fmt: skip
+    yield from length_notes(subject)
+    yield Words(
+        f"{opened.source} {said.english.capitalize()}, head {number}, "
+        f"of the run {subject.name}. Without the mask {percent(leaked)} of the weight "
+        "would fall on words that are not written yet.",
+        f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 "
+        f"없으면 가중치의 {percent(leaked, korean=True)}가 아직 쓰지 않은 단어에 놓입니다.",
     )
 
 
@@ -236,20 +218,17 @@ def open_short(subject: Subject, part: Part, layer: int) -> OpenedAttention:
     return open_attention(subject.predictor, part, layer, source, target)
 
 
-def length_notes(subject: Subject) -> list[Words]:
-    """Return a note if the figure shows only the beginning of the sentence that the user gave."""
+def length_notes(subject: Subject) -> Parts:
+    """Make a note if the figure shows only the beginning of the sentence that the user gave."""
     shown = _short(subject)
-    if not subject.is_given or shown == subject.sentence:
-        return []
-    count = len(subject.predictor.source_ids(subject.sentence))
-    return [
-        Words(
+    if subject.is_given and shown != subject.sentence:
+        count = len(subject.predictor.source_ids(subject.sentence))
+        yield Words(
             f"The sentence has {count} tokens; this figure shows {_MAX_TOKENS}, so it shows the "
             f"beginning: “{shown}”",
             f"문장의 토큰은 {count}개이고 이 그림은 {_MAX_TOKENS}개까지 보여 주므로 앞부분만 "
             f"그렸습니다: “{shown}”",
         )
-    ]
 
 
 def _most(subject: Subject) -> int:

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoding import Encoder
@@ -37,7 +37,7 @@ _LAYERS, _LABELS = 2, 10
 """The most layers and the most labels that are drawn."""
 
 
-def rollout_figure(subject: Subject) -> Drawn:
+def rollout_figure(subject: Subject) -> Parts:
     """Draw a picture, and how much each of its patches contributed to the label according to
     attention rollout (``rollout``)."""
     record, form = subject.attention, PicturesForm.of(subject.run.source)
@@ -51,27 +51,20 @@ def rollout_figure(subject: Subject) -> Drawn:
     pixel = _SIDE / max(light.shape)
     side = (pixel * patch, pixel * patch)
     by_row, by_column = ([str(place + 1) for place in range(count)] for count in (down, across))
-    shares = MatrixPicture("Attention rollout", looked, by_row, by_column, cell=side)
     rows = [(r + 1, c + 1, float(looked[r, c])) for r, c in np.ndindex(down, across)]
     most = max(rows, key=lambda row: row[2])
     label, share = subject.output.text.rsplit("  ", 1)
-    return Drawn(
-        [
-            MatrixPicture("What was read", light, cell=(pixel, pixel), reach=1.0),
-            shares,
-            MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0),
-        ],
-        [DataTable("", ("row", "column", "share"), rows)],
-        notes=[
-            Words(
-                f"{subject.sentence}: {label}, {100 * float(share):.1f} %. The patch with the "
-                f"largest share is in row {most[0]}, column {most[1]}: {100 * most[2]:.1f} % (all "
-                f"alike: {100 / looked.size:.1f} %).",
-                f"{subject.sentence}: {label}, {100 * float(share):.1f}%. 비중이 가장 큰 패치는 "
-                f"{most[0]}행 {most[1]}열이며 {100 * most[2]:.1f}%입니다(모두 같다면 "
-                f"{100 / looked.size:.1f}%).",
-            )
-        ],
+    yield MatrixPicture("What was read", light, cell=(pixel, pixel), reach=1.0)
+    yield MatrixPicture("Attention rollout", looked, by_row, by_column, cell=side)
+    yield MatrixPicture("The picture, by rollout", seen, cell=(pixel, pixel), reach=1.0)
+    yield DataTable(("row", "column", "share"), rows)
+    yield Words(
+        f"{subject.sentence}: {label}, {100 * float(share):.1f} %. The patch with the "
+        f"largest share is in row {most[0]}, column {most[1]}: {100 * most[2]:.1f} % (all "
+        f"alike: {100 / looked.size:.1f} %).",
+        f"{subject.sentence}: {label}, {100 * float(share):.1f}%. 비중이 가장 큰 패치는 "
+        f"{most[0]}행 {most[1]}열이며 {100 * most[2]:.1f}%입니다(모두 같다면 "
+        f"{100 / looked.size:.1f}%).",
     )
 
 
@@ -90,7 +83,7 @@ def rollout(weights: NDArray[np.floating], patches: int) -> Array:
     return contributions
 
 
-def reading_figure(subject: Subject) -> Drawn:
+def reading_figure(subject: Subject) -> Parts:
     """Draw a picture on its way through the model: its patches, their rows, the rows after each
     layer, and the labels."""
     form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
@@ -100,22 +93,16 @@ def reading_figure(subject: Subject) -> Drawn:
     panels, stages = reading(model, labeller.reading.texts([values]), form, values, ranked)
     numbers, width = stages[0][2], stages[1][2]
     patch, ranked = form.settings.patch, ranked[:_LABELS]
-    return Drawn(
-        panels,
-        [
-            DataTable("", ("stage", "rows", "numbers of a row"), stages),
-            DataTable("labels", ("label", "probability"), ranked),
-        ],
-        notes=[
-            Words(
-                f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
-                f"{numbers} numbers of each become {width}. The label: "
-                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f} %.",
-                f"{subject.sentence}: {patch} x {patch} 픽셀 패치 {len(values)}개. 패치의 수 "
-                f"{numbers}개가 {width}개가 됩니다. 레이블: "
-                f"{ranked[0][0]}, {100 * ranked[0][1]:.1f}%.",
-            )
-        ],
+    yield from panels
+    yield DataTable(("stage", "rows", "numbers of a row"), stages)
+    yield DataTable(("label", "probability"), ranked, "labels")
+    yield Words(
+        f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
+        f"{numbers} numbers of each become {width}. The label: "
+        f"{ranked[0][0]}, {100 * ranked[0][1]:.1f} %.",
+        f"{subject.sentence}: {patch} x {patch} 픽셀 패치 {len(values)}개. 패치의 수 "
+        f"{numbers}개가 {width}개가 됩니다. 레이블: "
+        f"{ranked[0][0]}, {100 * ranked[0][1]:.1f}%.",
     )
 
 
@@ -145,17 +132,14 @@ def reading(
         MatrixPicture("Its patches", cut, *bare, cell=(pixel, pixel), reach=1.0),
         _of_rows("Patches as rows", in_rows, 1.0),
         *(_of_rows(name, rows) for name, rows in stages),
-    ]
-    ranked = ranked[:_LABELS]
-    panels.append(
         MatrixPicture(
             "The labels",
-            np.array([[share] for _, share in ranked]),
-            [name for name, _ in ranked],
+            np.array([[share] for _, share in ranked[:_LABELS]]),
+            [name for name, _ in ranked[:_LABELS]],
             ["probability"],
             reach=1.0,
-        )
-    )
+        ),
+    ]
     sizes = [
         ("patches", len(values), patch * patch * channels),
         *((name.lower(), *rows.shape) for name, rows in stages),
@@ -188,7 +172,7 @@ def _stages(model: Network, read: Sequences) -> list[tuple[str, Array]]:
     return stages + [(f"After layer {number}", rows) for number, rows in shown]
 
 
-def places_figure(subject: Subject) -> Drawn:
+def places_figure(subject: Subject) -> Parts:
     """Draw, for each patch, the cosine of its learned position with that of every other patch."""
     form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
     assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
@@ -199,23 +183,21 @@ def places_figure(subject: Subject) -> Drawn:
     rows = table.detach().double().numpy()[first : first + down * across]
     cosines = likeness(rows)
     near, far = _near_and_far(cosines, down, across)
-    table_rows = [
-        (r + 1, c + 1, other // across + 1, other % across + 1, float(cosines[place, other]))
-        for place, (r, c) in enumerate(product(range(down), range(across)))
-        for other in range(down * across)
-    ]
     title = "Cosine of each patch's position with all others, at its place in the picture"
     grid = cosines.reshape(down, across, down, across)
-    return Drawn(
-        [HeadGrid(title, grid, "row", "column")],
-        [DataTable("", ("row", "column", "other row", "other column", "cosine"), table_rows)],
-        notes=[
-            Words(
-                f"Mean cosine: {near:+.2f} of patches side by side, {far:+.2f} of those that share "
-                "neither row nor column.",
-                f"평균 코사인: 맞닿은 패치 {near:+.2f}, 행과 열이 모두 다른 패치 {far:+.2f}.",
-            )
+    yield HeadGrid(title, grid, "row", "column")
+    yield DataTable(
+        ("row", "column", "other row", "other column", "cosine"),
+        [
+            (r + 1, c + 1, other // across + 1, other % across + 1, float(cosines[place, other]))
+            for place, (r, c) in enumerate(product(range(down), range(across)))
+            for other in range(down * across)
         ],
+    )
+    yield Words(
+        f"Mean cosine: {near:+.2f} of patches side by side, {far:+.2f} of those that share "
+        "neither row nor column.",
+        f"평균 코사인: 맞닿은 패치 {near:+.2f}, 행과 열이 모두 다른 패치 {far:+.2f}.",
     )
 
 

@@ -10,16 +10,15 @@ import torch
 from numpy.typing import NDArray
 
 from dragoman.base.wording import power
-from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.needs import transformer_of
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.panels import matrix_table
-from dragoman.insight.subject import Subject
+from dragoman.insight.subject import Subject, has_learned_positions, transformer_of
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.embedding import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 
 Array = NDArray[np.float64]
 WIDTH = 512
@@ -39,7 +38,7 @@ def _array(table: torch.Tensor) -> Array:
 def _alike(values: Array) -> DataTable:
     """Return the similarities of all positions as a table of (position, other, value)."""
     cells = [(int(r), int(c), float(values[r, c])) for r, c in np.ndindex(*values.shape)]
-    return DataTable("similarity", ("position", "other", "value"), cells)
+    return DataTable(("position", "other", "value"), cells, "similarity")
 
 
 def _wide(values: Array) -> DataTable:
@@ -60,27 +59,23 @@ def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
     return MatrixPicture(title, values, cell=(side, side), down="position", across="position")
 
 
-def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
+def index_figure(*, dimension: int = 8, length: int = 16) -> Parts:
     """Draw the encoding whose dimensions all hold the position itself."""
     table = _array(index(torch.arange(length), dimension))
     title = "Encoding: PE(pos) = pos in every dimension"
-    encoding = MatrixPicture(
+    yield MatrixPicture(
         title,
         table,
         down="position",
         across="dimension",
         cell=(min(34, 272 / dimension), min(19, 300 / length)),
     )
-    return Drawn(
-        [
-            encoding,
-            _map(similarity(table)),
-        ],
-        [_wide(table), _alike(similarity(table))],
-    )
+    yield _map(similarity(table))
+    yield _wide(table)
+    yield _alike(similarity(table))
 
 
-def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
+def normalised_figure(*, dimension: int = 8, length: int = 20) -> Parts:
     """Draw the encoding position / length at three lengths: a quarter, a half, and the whole of
     ``length``."""
     lengths = (max(length // 4, 1), max(length // 2, 2), length)
@@ -88,58 +83,45 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
     for row, words in enumerate(lengths):
         places = torch.arange(words)
         values[row, :words] = _array(normalised(places, torch.full_like(places, words), 1))[:, 0]
-    rows = [
-        (words, place, float(values[row, place]))
-        for row, words in enumerate(lengths)
-        for place in range(words)
-    ]
     longest = np.repeat(values[2][:, None], dimension, axis=1)
-    encoding = MatrixPicture(
+    yield MatrixPicture(
         "Encoding: PE(pos) = pos / length, of three lengths",
         values,
         rows=[f"{words} words" for words in lengths],
         across="position",
         cell=(min(34.0, 680 / length), 26.0),
     )
-    return Drawn(
+    title = f"Similarity within {length} words, {dimension} dimensions"
+    yield _map(similarity(longest), title)
+    yield DataTable(
+        ("length", "position", "value"),
         [
-            encoding,
-            _map(
-                similarity(longest),
-                f"Similarity within {length} words, {dimension} dimensions",
-            ),
-        ],
-        [
-            DataTable("", ("length", "position", "value"), rows),
-            _alike(similarity(longest)),
+            (words, place, float(values[row, place]))
+            for row, words in enumerate(lengths)
+            for place in range(words)
         ],
     )
+    yield _alike(similarity(longest))
 
 
-def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
+def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Parts:
     """Draw each position as a binary number, once with 8 digits and once with ``dimension``
     digits."""
     small, large = (_array(binary(torch.arange(length), width)) for width in (8, dimension))
     flipped = np.abs(np.diff(small, axis=0)).sum(axis=1)
-    return Drawn(
-        [
-            _encoding("8 dimensions, lowest digit first", small, 13),
-            _encoding(f"{dimension} dimensions", large, 358.4 / dimension),
-            _map(similarity(large)),
-        ],
-        [
-            _wide(small),
-            _alike(similarity(large)),
-            DataTable(
-                "flips",
-                ("position", "digits that change to the next"),
-                [(place, int(count)) for place, count in enumerate(flipped)],
-            ),
-        ],
+    yield _encoding("8 dimensions, lowest digit first", small, 13)
+    yield _encoding(f"{dimension} dimensions", large, 358.4 / dimension)
+    yield _map(similarity(large))
+    yield _wide(small)
+    yield _alike(similarity(large))
+    yield DataTable(
+        ("position", "digits that change to the next"),
+        [(place, int(count)) for place, count in enumerate(flipped)],
+        "flips",
     )
 
 
-def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
+def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Parts:
     """Draw the sinusoidal encoding of the paper for ``length`` positions in ``dimension``
     dimensions."""
     table = _array(sinusoidal(torch.arange(length), dimension))
@@ -152,17 +134,14 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
         if d < dimension
     ]
     title = f"Encoding, positions 0–{length - 1}, {dimension} dimensions"
-    return Drawn(
-        [
-            _encoding(title, table, 614.4 / dimension),
-            _map(similarity(table)),
-            LinePanel(Chart("Some of the dimensions", waves, x_label="position"), 760, 220),
-        ],
-        [_wide(table), _alike(similarity(table))],
-    )
+    yield _encoding(title, table, 614.4 / dimension)
+    yield _map(similarity(table))
+    yield LinePanel("Some of the dimensions", waves, x_label="position", size=(760, 220))
+    yield _wide(table)
+    yield _alike(similarity(table))
 
 
-def identity_figure(*, dimension: int = WIDTH) -> Drawn:
+def identity_figure(*, dimension: int = WIDTH) -> Parts:
     """Draw measured values of PE(i) · PE(i + Δ) for several i, next to Σ cos(ω_k Δ), which they
     equal according to the identity."""
     table = _array(sinusoidal(torch.arange(PLACES), dimension))
@@ -180,16 +159,11 @@ def identity_figure(*, dimension: int = WIDTH) -> Drawn:
         for place, start in enumerate(starts)
         if start in (0, 30, 60)
     ]
-    return Drawn(
-        [LinePanel(Chart("PE(i) · PE(i + Δ)", series, x_label="distance Δ"), 760, 300)],
-        [DataTable("", ("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)],
-        notes=[
-            Words(
-                "Largest difference between the two sides, over all that is drawn: "
-                f"{power(worst, 1)}.",
-                f"그린 모든 점에서 두 변의 차이는 최대 {power(worst, 1)}입니다.",
-            )
-        ],
+    yield LinePanel("PE(i) · PE(i + Δ)", series, x_label="distance Δ", size=(760, 300))
+    yield DataTable(("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)
+    yield Words(
+        f"Largest difference between the two sides, over all that is drawn: {power(worst, 1)}.",
+        f"그린 모든 점에서 두 변의 차이는 최대 {power(worst, 1)}입니다.",
     )
 
 
@@ -205,19 +179,18 @@ _LEARNED = (
 corpus have about 20 tokens."""
 
 
-def learned_figure(subject: Subject) -> Drawn:
+def learned_figure(subject: Subject) -> Parts:
     """Draw the learned positions of a run. For a run without them, the figure trains a small model
     (``Subject.train``)."""
-    note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
-    looks = subject.transformer.settings.positions.kind == "learned"
-    if looks:
+    if has_learned_positions(subject.transformer):
         table = _source_table(subject.transformer)
+        yield Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
     else:
         assert subject.train is not None, "whoever may not train makes no such figure"
         begin = time.perf_counter()
         table = _source_table(transformer_of(subject.train(_LEARNED)))
         seconds = time.perf_counter() - begin
-        note = Words(
+        yield Words(
             f"The run {subject.name} has fixed positions. For this figure a small model (one "
             f"layer, width 64) was trained with learned ones on the demo's sentences, {_UPDATES} "
             f"updates in {seconds:.0f} s; few sentences there are longer than 20 tokens.",
@@ -229,38 +202,22 @@ def learned_figure(subject: Subject) -> Drawn:
     sizes = np.linalg.norm(shown, axis=1)
     cosines = similarity(shown / sizes[:, None])
     near, far = _likeness(cosines[:16, :16])
-    likeness = Words(
+    yield MatrixPicture(
+        "Encoding, positions 0–31", shown, cell=(6, 300 / 32), down="position", across="dimension"
+    )
+    yield _map(cosines, "Similarity, cosine")
+    yield LinePanel(
+        "Cosine with position 8",
+        [Series("", list(range(len(cosines))), cosines[min(8, len(cosines) - 1)].tolist())],
+        x_label="position",
+        size=(420, 220),
+    )
+    yield _wide(shown)
+    yield _alike(cosines)
+    yield Words(
         f"Mean cosine among the first 16 positions: {near:+.2f} one or two apart, {far:+.2f} more "
         "than seven apart.",
         f"처음 16개 위치의 평균 코사인: 거리 1–2에서 {near:+.2f}, 거리 8 이상에서 {far:+.2f}.",
-    )
-    encoding = MatrixPicture(
-        "Encoding, positions 0–31",
-        shown,
-        cell=(6, 300 / 32),
-        down="position",
-        across="dimension",
-    )
-    neighbours = Chart(
-        "Cosine with position 8",
-        [
-            Series(
-                "",
-                list(range(len(cosines))),
-                cosines[min(8, len(cosines) - 1)].tolist(),
-            )
-        ],
-        x_label="position",
-    )
-    return Drawn(
-        [
-            encoding,
-            _map(cosines, "Similarity, cosine"),
-            LinePanel(neighbours, 420, 220),
-        ],
-        [_wide(shown), _alike(cosines)],
-        notes=[note, likeness],
-        looks=looks,
     )
 
 

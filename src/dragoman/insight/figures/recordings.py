@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dragoman.engine.ctc_ranking import ctc_log_probabilities
 from dragoman.forms.text_form import as_text
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.subject import Subject
 from dragoman.models.front_ends import BAND_WEIGHTS
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.pictures.figure import DataTable, Panel, Words
+from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.sources.frames.form import FramesForm
 
@@ -34,7 +34,7 @@ _TOLD = 0.01
 BLANK = "—"
 
 
-def spikes_figure(subject: Subject) -> Drawn:
+def spikes_figure(subject: Subject) -> Parts:
     """Draw the filter bank of a recording, CTC's probability of each written token and of the
     blank, and the attention of the decoder's last layer at each token."""
     form, output = FramesForm.of(subject.run.source), subject.output
@@ -64,31 +64,25 @@ def spikes_figure(subject: Subject) -> Drawn:
     ]
     spiked = sum(spike[2] != BLANK and spike[3] > 0.5 for spike in spikes)
     blank = float((lines[-1] > 0.5).mean())
-    return Drawn(
-        [
-            MatrixPicture(
-                what, bands, [longest] * len(bands), across=f"frames of {hop:g} s",
-                cell=(frame, high), reach=1.0,
-            ),
-            MatrixPicture(
-                "CTC", lines, names, across=each, cell=(wide / len(known), _LINE), reach=1.0
-            ),
-            MatrixPicture(
-                "Attention of the last layer", looked, written, across=each,
-                cell=(wide / len(known), _LINE), reach=1.0,
-            ),
-        ],
-        [DataTable("", ("row", "second", "token", "probability"), spikes)],
-        notes=[
-            Words(
-                f"{subject.sentence}: “{output.text}”. CTC is more than half sure of a token in "
-                f"{spiked} of {len(known)} rows, and of the blank in {100 * blank:.0f} % of them.",
-                f"{subject.sentence}: “{output.text}”. CTC가 토큰 하나를 절반 넘게 확신하는 벡터는 "
-                f"{len(known)}개 가운데 {spiked}개이고, 공백 기호를 그렇게 확신하는 벡터는 "
-                f"{100 * blank:.0f}%입니다.",
-            )
-        ],
+    yield MatrixPicture(
+        what, bands, [longest] * len(bands), across=f"frames of {hop:g} s",
+        cell=(frame, high), reach=1.0,
     )  # fmt: skip
+    yield MatrixPicture(
+        "CTC", lines, names, across=each, cell=(wide / len(known), _LINE), reach=1.0
+    )
+    yield MatrixPicture(
+        "Attention of the last layer", looked, written, across=each,
+        cell=(wide / len(known), _LINE), reach=1.0,
+    )  # fmt: skip
+    yield DataTable(("row", "second", "token", "probability"), spikes)
+    yield Words(
+        f"{subject.sentence}: “{output.text}”. CTC is more than half sure of a token in "
+        f"{spiked} of {len(known)} rows, and of the blank in {100 * blank:.0f} % of them.",
+        f"{subject.sentence}: “{output.text}”. CTC가 토큰 하나를 절반 넘게 확신하는 벡터는 "
+        f"{len(known)}개 가운데 {spiked}개이고, 공백 기호를 그렇게 확신하는 벡터는 "
+        f"{100 * blank:.0f}%입니다.",
+    )
 
 
 _GROUPS = 60
@@ -100,7 +94,7 @@ _SIDE = 300.0
 _BAND = 4.0
 
 
-def band_heads_figure(subject: Subject) -> Drawn:
+def band_heads_figure(subject: Subject) -> Parts:
     """Draw, for each head, the frequency bands that it reads, and its attention from each frame to
     all frames. The head that reads the highest bands comes first."""
     form = FramesForm.of(subject.run.source)
@@ -111,7 +105,6 @@ def band_heads_figure(subject: Subject) -> Drawn:
     frames, groups = len(rows), min(_GROUPS, len(rows))
     hop = form.settings.hop_ms / 1000
     cell = _SIDE / groups
-    panels: list[Panel] = []
     table: list[tuple[float, ...]] = []
     for head in reversed(range(heads)):
         low, high = head * each, (head + 1) * each
@@ -121,34 +114,27 @@ def band_heads_figure(subject: Subject) -> Drawn:
             (head + 1, round(q * frames / groups * hop, 3), round(k * frames / groups * hop, 3), w)
             for (q, k), w in np.ndenumerate(map_of_head)
         ]
-        if len(panels) == 2 * _HEADS:
+        if heads - head > _HEADS:
             continue
         heard = bands[len(bands) - high : len(bands) - low]  # the lowest band is drawn last
         labels = ["000"] * each  # as wide as those of the map, and too low to be drawn
-        panels += [
-            MatrixPicture(name, heard, labels, cell=(_SIDE / heard.shape[1], _BAND), reach=1.0),
-            MatrixPicture(
-                "Its attention", map_of_head, ["000"] * groups, cell=(cell, cell),
-                across=f"from 0 to {frames * hop:.2g} s", down="the frame that looks",
-            ),
-        ]  # fmt: skip
+        yield MatrixPicture(name, heard, labels, cell=(_SIDE / heard.shape[1], _BAND), reach=1.0)
+        yield MatrixPicture(
+            "Its attention", map_of_head, ["000"] * groups, cell=(cell, cell),
+            across=f"from 0 to {frames * hop:.2g} s", down="the frame that looks",
+        )  # fmt: skip
     near = [nearness(attention) * hop for attention in weights]
     least, most = int(np.argmin(near)), int(np.argmax(near))
-    return Drawn(
-        panels,
-        [DataTable("", ("head", "second that looks", "second looked at", "weight"), table)],
-        notes=[
-            Words(
-                f"{subject.sentence}: frames look {near[least]:.2f} s away on average in head "
-                f"{least + 1} and {near[most]:.2f} s in head {most + 1}; "
-                f"{nearness(np.full_like(weights[0], 1 / frames)) * hop:.2f} s if they looked at "
-                "all frames alike.",
-                f"{subject.sentence}: 프레임이 보는 곳까지의 거리는 평균으로 헤드 {least + 1}에서 "
-                f"{near[least]:.2f}초, 헤드 {most + 1}에서 {near[most]:.2f}초입니다. 모든 프레임을 "
-                f"똑같이 본다면 "
-                f"{nearness(np.full_like(weights[0], 1 / frames)) * hop:.2f}초입니다.",
-            )
-        ],
+    yield DataTable(("head", "second that looks", "second looked at", "weight"), table)
+    yield Words(
+        f"{subject.sentence}: frames look {near[least]:.2f} s away on average in head "
+        f"{least + 1} and {near[most]:.2f} s in head {most + 1}; "
+        f"{nearness(np.full_like(weights[0], 1 / frames)) * hop:.2f} s if they looked at "
+        "all frames alike.",
+        f"{subject.sentence}: 프레임이 보는 곳까지의 거리는 평균으로 헤드 {least + 1}에서 "
+        f"{near[least]:.2f}초, 헤드 {most + 1}에서 {near[most]:.2f}초입니다. 모든 프레임을 "
+        f"똑같이 본다면 "
+        f"{nearness(np.full_like(weights[0], 1 / frames)) * hop:.2f}초입니다.",
     )
 
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from dragoman.insight.experiments import layer_statistics
-from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.captions import Parts
 from dragoman.insight.panels import sublayer_words
 from dragoman.insight.subject import Subject
 from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
-from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.records import Series
 from dragoman.training.schedule import Schedule, ScheduleSettings, make_schedule
 
 
@@ -23,7 +23,7 @@ def _name(width: int, warmup: int) -> str:
     return f"{width:,} / {warmup:,}"
 
 
-def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
+def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Parts:
     """Draw the learning rate of the paper (equation 3) for some widths and warm-ups, and that of
     schedules that are common today."""
     updates = 20_000
@@ -45,25 +45,23 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
         )
         for kind in ("inverse_square_root", "cosine", "constant")
     }
-    rows = [(step, *(rate(step) for rate in (noam | others).values())) for step in steps]
 
     def chart(title: str, rates: Mapping[str, Schedule]) -> Panel:
         series = [
             Series(name.replace("_", " "), steps, [rate(step) for step in steps])
             for name, rate in rates.items()
         ]
-        return LinePanel(Chart(title, series, y_label="learning rate", from_zero=True), 520, 280)
+        return LinePanel(title, series, y_label="learning rate", from_zero=True, size=(520, 280))
 
-    return Drawn(
-        [
-            chart("The paper's schedule: d_model / warm-up", noam),
-            chart("Used today, at the peak of the first", others),
-        ],
-        [DataTable("", ("update", *noam, *others), rows)],
+    yield chart("The paper's schedule: d_model / warm-up", noam)
+    yield chart("Used today, at the peak of the first", others)
+    yield DataTable(
+        ("update", *noam, *others),
+        [(step, *(rate(step) for rate in (noam | others).values())) for step in steps],
     )
 
 
-def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
+def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Parts:
     """Draw the smoothed target distribution, and the loss against the probability of the right
     token."""
     right = min(3, vocabulary - 1)
@@ -85,7 +83,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     best = p[int(np.argmin(curves[epsilon]))]
     tokens = [str(token) for token in range(1, vocabulary + 1)]
     least = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
-    distribution = MatrixPicture(
+    yield MatrixPicture(
         "Target distribution",
         np.stack([hard, smooth]),
         rows=["one-hot", f"ε = {epsilon:g}"],
@@ -94,38 +92,25 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
         cell=(min(42, 420 / vocabulary), 30),
         reach=1.0,
     )
-    losses = Chart(
+    yield LinePanel(
         "Loss when the right token gets probability q",
         [Series(f"ε = {e:g}", p, curve) for e, curve in curves.items()],
         x_label="q",
         y_label="nats",
         marked_x=best,
         marked_as=f"least at {best:g}",
+        size=(460, 260),
     )
-    return Drawn(
-        [
-            distribution,
-            LinePanel(losses, 460, 260),
-        ],
-        [
-            DataTable(
-                "",
-                ("token", "one-hot", "smoothed"),
-                [(i + 1, float(hard[i]), float(smooth[i])) for i in range(vocabulary)],
-            ),
-            DataTable(
-                "loss",
-                ("q", *(f"epsilon {e:g}" for e in curves)),
-                [(q, *(curves[e][i] for e in curves)) for i, q in enumerate(p)],
-            ),
-        ],
-        notes=[
-            Words(
-                f"Least at q = {least}.",
-                f"손실이 최소인 곳: q = {least}.",
-            )
-        ],
+    yield DataTable(
+        ("token", "one-hot", "smoothed"),
+        [(i + 1, float(hard[i]), float(smooth[i])) for i in range(vocabulary)],
     )
+    yield DataTable(
+        ("q", *(f"epsilon {e:g}" for e in curves)),
+        [(q, *(curves[e][i] for e in curves)) for i, q in enumerate(p)],
+        "loss",
+    )
+    yield Words(f"Least at q = {least}.", f"손실이 최소인 곳: q = {least}.")
 
 
 _NORMS: dict[Norm, Words] = {
@@ -135,7 +120,7 @@ _NORMS: dict[Norm, Words] = {
 }
 
 
-def layers_figure(subject: Subject) -> Drawn:
+def layers_figure(subject: Subject) -> Parts:
     """Draw, for every sub-layer, the size of the residual stream before it, the size of what it
     adds, and the size of the stream after it."""
     measured = layer_statistics(
@@ -154,7 +139,7 @@ def layers_figure(subject: Subject) -> Drawn:
     biggest = max(measured, key=lambda s: s.added / s.stream)
     norm = _NORMS[subject.transformer.settings.norm]
     most = biggest.added / biggest.stream
-    sizes = Chart(
+    yield LinePanel(
         "Size along the stream",
         [
             Series("comes in", places, [s.stream for s in measured]),
@@ -163,35 +148,26 @@ def layers_figure(subject: Subject) -> Drawn:
         ],
         x_label="sub-layer, numbered in the table",
         from_zero=True,
+        size=(480, 280),
     )
-    return Drawn(
+    yield TextPanel(
+        "Means over all tokens of some sentences",
+        ("", *header),
         [
-            LinePanel(sizes, 480, 280),
-            TextPanel(
-                "Means over all tokens of some sentences",
-                ("", *header),
-                [
-                    (place, row[0], *(v if isinstance(v, str) else f"{v:.2f}" for v in row[1:]))
-                    for place, row in zip(places, rows, strict=True)
-                ],
-            ),
+            (place, row[0], *(v if isinstance(v, str) else f"{v:.2f}" for v in row[1:]))
+            for place, row in zip(places, rows, strict=True)
         ],
+    )
+    yield DataTable(
+        ("number", *header, "module"),
         [
-            DataTable(
-                "",
-                ("number", *header, "module"),
-                [
-                    (place, *row, s.sublayer.name)
-                    for place, row, s in zip(places, rows, measured, strict=True)
-                ],
-            )
+            (place, *row, s.sublayer.name)
+            for place, row, s in zip(places, rows, measured, strict=True)
         ],
-        notes=[
-            Words(
-                f"This run is {norm.english}. Relative to what comes in, most is added by "
-                f"{sublayer_words(biggest.sublayer).english}: {most:.2f} times as much.",
-                f"이 모델은 {norm.korean} 방식입니다. 입력에 비해 가장 많이 더하는 곳: "
-                f"{sublayer_words(biggest.sublayer).korean}, {most:.2f}배.",
-            )
-        ],
+    )
+    yield Words(
+        f"This run is {norm.english}. Relative to what comes in, most is added by "
+        f"{sublayer_words(biggest.sublayer).english}: {most:.2f} times as much.",
+        f"이 모델은 {norm.korean} 방식입니다. 입력에 비해 가장 많이 더하는 곳: "
+        f"{sublayer_words(biggest.sublayer).korean}, {most:.2f}배.",
     )

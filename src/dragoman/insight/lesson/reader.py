@@ -15,7 +15,7 @@ from dragoman.engine.predictor import Predictor
 from dragoman.engine.session import Intervention, begin_part, teacher_forced
 from dragoman.insight.head import softmax
 from dragoman.insight.lesson.answer import LessonSentence
-from dragoman.insight.needs import transformer_of
+from dragoman.insight.subject import transformer_of
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.records import words

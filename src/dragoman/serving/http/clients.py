@@ -156,16 +156,10 @@ class ApiKeys:
         if not self.required:
             return stranger
         if not given:
-            raise Refusal(
-                "key_needed",
-                'This server needs an API key: send it as "api_key" in the request or in the '
-                "header Authorization: Bearer KEY. Its operator gives out keys.",
-            )
+            raise Refusal("key_needed")
         client = self._holders.get(_digest(given))
         if client is None:
-            raise Refusal(
-                "key_unknown", "This API key is not known. Ask the server's operator for one."
-            )
+            raise Refusal("key_unknown")
         return client
 
 

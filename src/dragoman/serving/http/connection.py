@@ -72,17 +72,9 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
     except MultiPartException as error:
         raise Refusal("bad_form", error.message, problem=error.message) from None
     except (ValueError, RecursionError):
-        raise Refusal(
-            "bad_body",
-            "The body is neither valid JSON nor a form. Send JSON with the header "
-            "Content-Type: application/json.",
-        ) from None
+        raise Refusal("bad_body") from None
     if not isinstance(fields, dict):
-        raise Refusal(
-            "not_an_object",
-            "The body must be a JSON object: the names of the parameters and their values, in "
-            "braces.",
-        )
+        raise Refusal("not_an_object")
     return fields
 
 
@@ -105,13 +97,7 @@ def _parse(body: bytes, max_values: int) -> Any:
         body = pair.join(part.replace(b"\\/", b"/") for part in body.split(pair))
     text = body.decode("utf-8")
     if _values(text) > max_values and (values := _values(_JSON_STRING.sub("", text))) > max_values:
-        raise Refusal(
-            "too_many_values",
-            f"The body has {values:,} values in its lists and objects; {max_values:,} are allowed "
-            "in one request. Send it in parts.",
-            values=values,
-            most=max_values,
-        )
+        raise Refusal("too_many_values", values=values, most=max_values)
     value = json.loads(text, object_pairs_hook=_object)
     return whole_characters(value) if b"\\u" in body else value
 
@@ -124,22 +110,14 @@ def _values(text: str) -> int:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > NAMES:
-        raise Refusal(
-            "too_many_names",
-            f"An object in the JSON body has {len(pairs):,} keys; at most {NAMES} are allowed.",
-            names=len(pairs),
-            most=NAMES,
-        )
+        raise Refusal("too_many_names", names=len(pairs), most=NAMES)
     return dict(pairs)
 
 
 def check_json(kind: str) -> None:
     """Raises Refusal 415 for a body whose media type is not JSON."""
     if kind != "application/json" and not kind.endswith("+json"):
-        raise Refusal(
-            "not_json",
-            "The body must be JSON. Send it with the header Content-Type: application/json.",
-        )
+        raise Refusal("not_json")
 
 
 def media_type(http: Request) -> str:
@@ -149,7 +127,7 @@ def media_type(http: Request) -> str:
     header = http.headers.get("content-type", "")
     kind = header.partition(";")[0].strip().lower()
     if kind == PARTS and (problem := _unreadable(header)):
-        raise Refusal("bad_form", f"{problem}.", problem=problem)
+        raise Refusal("bad_form", problem=problem)
     return kind
 
 
@@ -231,18 +209,9 @@ class Sites:
         # No web site can redirect an address; HTTP/1.0 has no name.
         is_own = not name or is_address(name) or not self._names.isdisjoint((name, "*"))
         if not is_own and not any(map(name.endswith, below)):
-            raise Refusal(
-                "host_not_allowed",
-                f"This server is not called {name}. If that is one of its names, start the "
-                f"server with: --allowed-host {name}",
-                host=name,
-            )
+            raise Refusal("host_not_allowed", host=name)
         if http.method == "POST" and media_type(http) in UNASKED and self._is_foreign(http, name):
-            raise Refusal(
-                "cross_site",
-                "A page of another web site sent this request, so it was refused. To let pages "
-                "of that site use this server, add the site to its setting origins.",
-            )
+            raise Refusal("cross_site")
 
     def _is_foreign(self, http: Request, name: str) -> bool:
         """Return True if a page of another site sent the request. Browsers send the headers

@@ -264,11 +264,7 @@ class GuardedConnection(H11Protocol):
         sends_body = self.cycle is not None and self.cycle.more_body
         if self.began_at is not None and not sends_body:
             seconds = self._guard.limits.head_seconds
-            refusal = Refusal(
-                "late_headers",
-                f"The headers of the request did not end within {seconds:g} seconds.",
-                seconds=seconds,
-            )
+            refusal = Refusal("late_headers", seconds=seconds)
             body = json.dumps(refusal.body).encode()
             self.transport.write(
                 b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n"

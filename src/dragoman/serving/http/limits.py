@@ -1,7 +1,23 @@
-"""The limits for each client, and the counters of what each client uses.
+"""The limits for each client, the counters of what each client uses, and the units of cost.
 
 A client is the holder of an API key, or an address (``clients.py``). Every refusal states the
 limit, the amount that was requested, and what the client can do.
+
+The cost of a request is estimated before the work begins. Its unit is a token step: one token of
+one hypothesis, processed once by the int8 kernels. The numbers of texts and characters do not
+determine the cost: a request of 1.4 kB with 256 words, each searched with beam 16 and an output of
+up to 1,000 tokens, costs four million token steps. Therefore, the maximum cost of each kind of work
+is estimated:
+
+    a search     (rows x weight + n best) x the greatest length of the output
+    reading      tokens x READING
+
+Here, "rows" is the number of hypotheses that are searched at once, and "weight" is the cost of one
+step of one row.
+
+A request whose estimate is above ``limits.token_steps`` is refused, and the message gives the
+estimate, the amount of work and the limit. The weights were measured (docs/experiments.md). A wider
+model takes longer for each step, but its limit is the same number of steps.
 """
 
 from __future__ import annotations
@@ -14,6 +30,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, groupby
+from typing import Literal
 
 from pydantic import Field
 
@@ -24,6 +41,32 @@ from dragoman.serving.http.refusals import Refusal
 BACKLOG = 2048
 """The largest number of connections that wait in the operating system until the server accepts
 them."""
+Work = Literal["search", "warnings", "look", "blanks", "reasons", "tags", "writing", "files"]
+"""The kinds of work that may cost too much. These names are the value ``work`` of a refusal."""
+
+ON_TORCH = 8
+"""The cost of a search step of one row on plain torch, in token steps. For the demos, plain torch
+takes 50 to 300 microseconds, and the kernels take 4 to 20; with few rows, the ratio is larger."""
+LOOKING = 16
+"""The cost of a search step of one row on plain torch, with everything that is recorded for the
+view Look."""
+READING = 4
+"""The cost of a token that plain torch reads in a batch, which takes 15 to 200 microseconds."""
+SEEING = 4
+"""If the answer shows where the model looked, this many times the cost of reading the file is
+added. Each layer then keeps the weights of every pair of rows: 1,024 patches take 0.5 seconds
+instead of 0.1."""
+EXPLAINING = 12
+"""The cost of a token that is read and for which the gradient is also computed."""
+
+PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE = 1_000_000, 60
+"""While files are decoded, they occupy one place of their client, and one more for each time that
+they contain this many pixels or seconds of sound, which take about a tenth of a second. Work of
+more than one place is done in a separate thread."""
+
+COSTLY = 4096
+"""A search of at least this many token steps is costly: it occupies its rows for hundreds of steps,
+and makes each step of its batch slower (``serving/queue/worker.py``)."""
 
 
 class LimitSettings(Settings):
@@ -137,15 +180,7 @@ class Limiter:
         under_way = self._under_way[client.name]
         most = (client.limits or self._settings).concurrent
         if under_way >= most:
-            raise Refusal(
-                "too_many_at_once",
-                f"You have {under_way} requests under way; this server takes "
-                f"{most} at a time from one client. Wait for one to finish, "
-                "or send several texts in one request.",
-                retry_after=1,
-                requests=under_way,
-                most=most,
-            )
+            raise Refusal("too_many_at_once", retry_after=1, requests=under_way, most=most)
         self.take_one(client)
         self._under_way[client.name] += 1
         try:
@@ -171,8 +206,6 @@ class Limiter:
         if not allowed:
             raise Refusal(
                 "too_many_requests",
-                f"This server takes {limits.requests_per_minute:,} requests a minute "
-                "from one client. Wait a moment, or send several texts in one request.",
                 retry_after=math.ceil((1 - left) / per_second),
                 most=limits.requests_per_minute,
             )
@@ -216,13 +249,7 @@ class Places:
                 kind=self._kind,
             )
         if self._held and self.taken + places > self._of_all:
-            raise Refusal(
-                "others_wait",
-                f"Other clients already wait for the same kind of work ({self._kind}). Try again "
-                "in a moment.",
-                retry_after=2,
-                kind=self._kind,
-            )
+            raise Refusal("others_wait", retry_after=2, kind=self._kind)
         self._held[client].append(places)
         try:
             yield
@@ -242,10 +269,4 @@ def check_marks(texts: Sequence[str]) -> None:
     )
     marks = max((sum(1 for _ in run) for are_marks, run in runs if are_marks), default=0)
     if marks > MAX_MARKS:
-        raise Refusal(
-            "too_many_marks",
-            f"The request has {marks:,} combining marks in a row; this server takes {MAX_MARKS}. "
-            "No writing system needs this many. Leave them out.",
-            marks=marks,
-            most=MAX_MARKS,
-        )
+        raise Refusal("too_many_marks", marks=marks, most=MAX_MARKS)

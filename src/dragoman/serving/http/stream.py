@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from dragoman.base.errors import SearchError
 from dragoman.serving.http.connection import while_connected
-from dragoman.serving.http.refusals import FAILED, Refusal, too_slow, unsearchable
+from dragoman.serving.http.refusals import FAILED, Refusal, unsearchable
 
 logger = logging.getLogger("dragoman")
 
@@ -130,7 +130,7 @@ async def _event_stream(
             async for part in timed:
                 yield part
     except TimeoutError:
-        refusal = too_slow(seconds)
+        refusal = Refusal("too_slow", seconds=seconds)
         yield error_event(refusal.status, refusal.body)
     except Refusal as refusal:
         yield error_event(refusal.status, refusal.body)

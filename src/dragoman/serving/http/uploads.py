@@ -31,7 +31,7 @@ from dragoman.serving.http.connection import (
 )
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.messages import KeyedMessage
-from dragoman.serving.http.refusals import Refusal, body_too_large
+from dragoman.serving.http.refusals import Refusal
 from dragoman.sources.shared.files import InMemory
 
 FIELDS_BYTES = 65_536
@@ -60,7 +60,9 @@ class Upload:
         try:
             data = base64.b64decode(text.encode("ascii"), validate=True)
         except (UnicodeEncodeError, binascii.Error) as error:
-            raise bad_file(self.called, f"{self.called} is not base64") from error
+            raise Refusal(
+                "bad_file", file=self.called, problem=f"{self.called} is not base64"
+            ) from error
         return InMemory(self.called, data)
 
 
@@ -106,19 +108,13 @@ class WithFiles(KeyedMessage):
         return self._parts or [Upload(f"file[{n}]", text) for n, text in enumerate(self.file or ())]
 
 
-def bad_file(called: str, problem: str) -> Refusal:
-    """Make the refusal of a file that cannot be read. ``problem``: the reason, including the name
-    of the file."""
-    return Refusal("bad_file", f"{problem}.", file=called, problem=problem)
-
-
 @contextmanager
 def readable(file: InMemory) -> Iterator[None]:
     """Turn the ``DataError`` of an unusable file into Refusal 400."""
     try:
         yield
     except DataError as error:
-        raise bad_file(file.called, str(error)) from None
+        raise Refusal("bad_file", file=file.called, problem=str(error)) from None
 
 
 async def read_with_files(
@@ -136,7 +132,7 @@ async def read_with_files(
         is_json = body[:64].lstrip()[:1] == b"{"
         beside = await asyncio.to_thread(_beside_base64, body) if is_json else len(body)
         if beside > FIELDS_BYTES:
-            raise body_too_large(limits.body_bytes)
+            raise Refusal("body_too_large", most=limits.body_bytes)
     return await read_fields(http, max_values), []
 
 
@@ -160,7 +156,7 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
         form = await parser.parse()
     except MultiPartException as error:
         if error.message.startswith("Too many files"):
-            raise too_many_files(most_files + 1, most_files) from None
+            raise Refusal("too_many_files", files=most_files + 1, most=most_files) from None
         raise Refusal("bad_form", error.message, problem=error.message) from None
     fields: dict[str, Any] = {}
     uploads: list[Upload] = []
@@ -174,7 +170,7 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
                 uploads.append(Upload(file_name(value.filename), await value.read()))
             else:
                 problem = f"The field of a file must be called file, not {name[:40]!r}"
-                raise Refusal("bad_form", f"{problem}.", problem=problem)
+                raise Refusal("bad_form", problem=problem)
     finally:
         await form.close()
     return fields, uploads
@@ -185,13 +181,3 @@ def file_name(given: str | None) -> str:
     of the path, on one line, without characters that have a meaning in file systems or HTML."""
     name = _NOT_IN_NAMES.sub("_", (given or "file").replace("\\", "/").rsplit("/", 1)[-1])
     return name[-100:].lstrip(".") or "file"
-
-
-def too_many_files(files: int, most: int) -> Refusal:
-    return Refusal(
-        "too_many_files",
-        f"The request has {files:,} files or more; this server takes {most:,} at once. Send them "
-        "in several requests.",
-        files=files,
-        most=most,
-    )

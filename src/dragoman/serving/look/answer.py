@@ -12,18 +12,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.session import Inspection
 from dragoman.pictures.records import words
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of
-from dragoman.serving.look.schema import (
-    Choice,
-    LookAnswer,
-    LookRequest,
-    Maps,
-    ModelInfo,
-    OwnAnswer,
-    Step,
-    StepCandidate,
-    Weights,
-)
+from dragoman.serving.look import schema
 
 MAX_WEIGHTS = 4_000_000
 """The largest number of attention weights in one answer, which is 11 MB of base64."""
@@ -32,25 +21,19 @@ MAX_WEIGHTS = 4_000_000
 def check_size(weights: int) -> None:
     """Raises Refusal for more weights than one answer may hold."""
     if weights > MAX_WEIGHTS:
-        raise Refusal(
-            "too_many_weights",
-            f"The answer would have {weights:,} weights; at most {MAX_WEIGHTS:,} are allowed. "
-            "Use /v1/look for maps and /v1/look/attention for single layers and heads.",
-            weights=weights,
-            most=MAX_WEIGHTS,
-        )
+        raise Refusal("too_many_weights", weights=weights, most=MAX_WEIGHTS)
 
 
-def weights_message(weights: Tensor) -> Weights:
+def weights_message(weights: Tensor) -> schema.Weights:
     """Encode weights (L, H, T, S) as a message. Raises Refusal for more weights than one answer may
     have."""
     check_size(weights.numel())
     count, heads, looking, looked_at = weights.shape
     data = base64.b64encode(weights.half().contiguous().numpy().astype("<f2").tobytes()).decode()
-    return Weights(shape=(count, heads, looking, looked_at), data=data)
+    return schema.Weights(shape=(count, heads, looking, looked_at), data=data)
 
 
-def small_maps(weights: Tensor, most: int) -> Maps:
+def small_maps(weights: Tensor, most: int) -> schema.Maps:
     """Reduce weights (L, H, T, S) to at most ``most`` rows and columns. Each cell of the result is
     the maximum of a block of weights."""
     _, _, looking, looked_at = weights.shape
@@ -59,22 +42,22 @@ def small_maps(weights: Tensor, most: int) -> Maps:
     small = F.adaptive_max_pool2d(one_by_one, size)
     data = (small * 255).round().clamp(0, 255).byte().numpy().tobytes()
     layers, heads = weights.shape[:2]
-    return Maps(shape=(layers, heads, *size), data=base64.b64encode(data).decode())
+    return schema.Maps(shape=(layers, heads, *size), data=base64.b64encode(data).decode())
 
 
 def look_answer(
-    request: LookRequest,
+    request: schema.LookRequest,
     sentences: list[str],
     seen: Inspection,
     run: str,
     engine: Engine,
-    detected: DetectedLanguage | None,
-) -> LookAnswer:
+    detected: schema.DetectedLanguage | None,
+) -> schema.LookAnswer:
     """Return everything that the request selects. ``sentences``: the sentences into which its text
     was split. Raises Refusal for more weights than one answer may have."""
     source, target = engine.source, engine.target
-    (text,) = texts_of(target, [seen.best])
-    best = hypothesis_message(target, seen.best, text)
+    (text,) = schema.texts_of(target, [seen.best])
+    best = schema.hypothesis_message(target, seen.best, text)
     read = source.names_of(seen.source_ids)
     probabilities, ids = (values[:, : request.choices].tolist() for values in seen.choices)
     tokens = {token for row in ids for token in row}
@@ -83,7 +66,7 @@ def look_answer(
     names = {token: target.names_beside("", [token])[0] for token in tokens}
     count = sum(seen.attention[part].numel() for part in request.attention)
     fits = request.attention_within is None or count <= request.attention_within
-    return LookAnswer(
+    return schema.LookAnswer(
         run=run,
         source=source.language,
         target=target.language,
@@ -97,7 +80,9 @@ def look_answer(
         target_tokens=seen.target,
         target_words=list(words(seen.target)[1]),
         best=best.model_copy(update={"text": seen.text}),
-        own=None if seen.own is None else OwnAnswer(text=seen.own.text, place=seen.own.place),
+        own=None
+        if seen.own is None
+        else schema.OwnAnswer(text=seen.own.text, place=seen.own.place),
         compared=seen.compared,
         model=_sizes(engine),
         attention={
@@ -110,7 +95,7 @@ def look_answer(
         },
         choices=[
             [
-                Choice(id=token, piece=names[token], probability=round(p, 5))
+                schema.Choice(id=token, piece=names[token], probability=round(p, 5))
                 for p, token in zip(row, of_row, strict=True)
                 if p > 0
             ]
@@ -118,10 +103,10 @@ def look_answer(
             if request.choices
         ],
         steps=[
-            Step(
+            schema.Step(
                 place=step.place,
                 candidates=[
-                    StepCandidate(
+                    schema.StepCandidate(
                         parent=candidate.parent,
                         id=candidate.token,
                         piece=names[candidate.token],
@@ -138,9 +123,9 @@ def look_answer(
     )
 
 
-def _sizes(engine: Engine) -> ModelInfo:
+def _sizes(engine: Engine) -> schema.ModelInfo:
     model = engine.network
-    return ModelInfo.model_validate(
+    return schema.ModelInfo.model_validate(
         {
             **model.settings.sizes,
             "kind": model.settings.kind,

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import torch
+from torch import Tensor
 
 from dragoman.base.errors import DragomanError, TooLongError
 from dragoman.engine.attention import attention_of, open_cell
@@ -34,20 +35,11 @@ from dragoman.models.interface import AttentionLayer, Part
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import json_of
 from dragoman.serving.http.refusals import Refusal, too_long
+from dragoman.serving.look import schema
 from dragoman.serving.look.answer import check_size, weights_message
-from dragoman.serving.look.schema import (
-    AttentionRequest,
-    CellAnswer,
-    CellRequest,
-    HeadsAnswer,
-    LookRequest,
-    Stage,
-    WordAnswer,
-    WordRequest,
-)
 from dragoman.serving.queue.fair_executor import FairExecutor
 
-Asked = TypeVar("Asked", bound=LookRequest)
+Asked = TypeVar("Asked", bound=schema.LookRequest)
 
 
 @dataclass(frozen=True)
@@ -115,23 +107,16 @@ class Inspector:
         reads = self._engine.source.reads
         if request.text.strip() and (self._predictor is not None or not reads):
             if request.sentence:
-                raise Refusal(
-                    "text_is_whole",
-                    "sentence: this run does not split its text into sentences. Leave it out.",
-                )
+                raise Refusal("text_is_whole")
             return self._cut_whole(request, longest) if reads else self._cut_alone(request, longest)
         (passage,) = self._engine.cut([request.text], whole=False)
         sentences = [piece.text for piece in passage.pieces]
         if not sentences:
-            raise Refusal("nothing_to_look_at", "There is no text to look at.")
+            raise Refusal("nothing_to_look_at")
         if request.sentence is not None:
             if request.sentence >= len(sentences):
                 raise Refusal(
-                    "no_such_sentence",
-                    f"sentence: the text has {len(sentences)}, counted from 0; "
-                    f"{request.sentence} was asked for.",
-                    sentence=request.sentence,
-                    sentences=len(sentences),
+                    "no_such_sentence", sentence=request.sentence, sentences=len(sentences)
                 )
             changed = {"text": sentences[request.sentence], "sentence": None}
             request = request.model_copy(update=changed)
@@ -144,15 +129,13 @@ class Inspector:
         if self._engine.writes:
             longest = min(longest, self._engine.longest)
         elif request.prefix_tokens or request.given:
-            raise Refusal(
-                "writes_nothing", "This run writes nothing: leave prefix_tokens and given out."
-            )
+            raise Refusal("writes_nothing")
         try:
             ids = self._predictor.source_ids(request.text)
         except TooLongError as error:
             raise too_long(error, f"{error}.") from None
         except DragomanError as error:
-            raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
+            raise Refusal("bad_text", problem=str(error)) from None
         return Cut([request.text], self._check(request, ids, longest), ids)
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
@@ -178,23 +161,13 @@ class Inspector:
         if len(ids) > longest:
             raise _too_long(len(ids), longest)
         if any(place >= len(ids) for place in request.hidden):
-            raise Refusal(
-                "no_such_place",
-                f"hidden: the text has {len(ids)} tokens, counted from 0.",
-                field="hidden",
-                tokens=len(ids),
-            )
+            raise Refusal("no_such_place", field="hidden", tokens=len(ids))
         size = self._target.size
         for name in ("prefix_tokens", "given", "compare"):
             if any(token >= size for token in getattr(request, name)):
-                raise Refusal(
-                    "no_such_token", f"{name} must be below {size}.", field=name, vocabulary=size
-                )
+                raise Refusal("no_such_token", field=name, vocabulary=size)
         if request.given and (request.prefix_tokens or self._target.eos in request.given):
-            raise Refusal(
-                "two_outputs",
-                "given is a whole output, without its end symbol. Leave prefix_tokens out.",
-            )
+            raise Refusal("two_outputs")
         self.under(request)  # refuses unknown heads
         return request
 
@@ -213,7 +186,7 @@ class Inspector:
             )
         return layers[layer]
 
-    def under(self, request: LookRequest) -> Intervention:
+    def under(self, request: schema.LookRequest) -> Intervention:
         """Return the heads that a request switches off and the tokens that it hides. Raises Refusal
         for a head that the model does not have."""
         off = frozenset(
@@ -224,7 +197,7 @@ class Inspector:
 
     # ---- looking
 
-    def look(self, request: LookRequest, ids: list[int]) -> Inspection:
+    def look(self, request: schema.LookRequest, ids: list[int]) -> Inspection:
         """Inspect the model on the text whose tokens are ``ids``. Raises Refusal,
         ``SearchError``."""
         wanted = request.attention if request.attention_within is None else ()
@@ -234,7 +207,7 @@ class Inspector:
 
         return self._look_up(request, ids, most)
 
-    def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
+    def attention(self, request: schema.AttentionRequest, ids: list[int]) -> bytes:
         """Return the attention weights of one layer or head, as JSON. Raises Refusal,
         ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head or 0, "this model")
@@ -254,14 +227,10 @@ class Inspector:
             heads = heads[request.head : request.head + 1]
         return json_of(weights_message(heads[None]))
 
-    def word(self, request: WordRequest, ids: list[int]) -> bytes:
+    def word(self, request: schema.WordRequest, ids: list[int]) -> bytes:
         """Return the attention and the vectors of one word, as JSON. Raises Refusal,
         ``SearchError``."""
-        beyond = Refusal(
-            "no_such_tokens",
-            f"first and count: there are fewer {request.side} tokens.",
-            side=request.side,
-        )
+        beyond = Refusal("no_such_tokens", side=request.side)
         is_source = request.side == "source"
         places = slice(request.first, request.first + request.count)
         if is_source and places.stop > len(ids):
@@ -285,39 +254,28 @@ class Inspector:
         }
         vectors = torch.stack([stage[places] for stage in stages.values()])
         sizes = vectors.float().square().mean(dim=-1).sqrt()
-        answer = WordAnswer(
+        answer = schema.WordAnswer(
             attention={part: weights_message(weights) for part, weights in rows.items()},
             looked_at={part: weights_message(weights) for part, weights in columns.items()},
             stages=[
-                Stage(name=name, sizes=[round(value, 4) for value in row])
+                schema.Stage(name=name, sizes=[round(value, 4) for value in row])
                 for name, row in zip(stages, sizes.tolist(), strict=True)
             ],
             vectors=weights_message(vectors[None]),
         )
         return json_of(answer)
 
-    def cell(self, request: CellRequest, ids: list[int]) -> bytes:
+    def cell(self, request: schema.CellRequest, ids: list[int]) -> bytes:
         """Return the computation of one attention weight, as JSON. Raises Refusal,
         ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head, "this model")
         if attention_of(self.model, layer) is None:
-            raise Refusal(
-                "no_queries",
-                "Queries, keys and values are read from the attention of a Transformer; this run "
-                f"is a {self.model.settings.kind} model.",
-                family=self.model.settings.kind,
-            )
+            raise Refusal("no_queries", family=self.model.settings.kind)
 
         seen = self._look_up(request, ids)
         rows, columns = seen.attention[request.part].shape[2:]
         if request.row >= rows or request.column >= columns:
-            raise Refusal(
-                "no_such_cell",
-                f"row and column: {request.part} has {rows} by {columns} tokens.",
-                part=request.part,
-                rows=rows,
-                columns=columns,
-            )
+            raise Refusal("no_such_cell", part=request.part, rows=rows, columns=columns)
         cell = open_cell(
             self.model,
             layer,
@@ -329,23 +287,27 @@ class Inspector:
             heads_off=self.under(request).heads_off,
             hidden=request.hidden,
         )
-        return json_of(CellAnswer.of(cell))
+        answer = schema.CellAnswer(
+            query=_round(cell.query),
+            key=_round(cell.key),
+            value=_round(cell.value),
+            product=round(cell.product, 4),
+            scale=round(cell.scale, 6),
+            weight=round(cell.weight, 6),
+            adds=_round(cell.adds),
+            adds_size=round(float(cell.adds.square().mean().sqrt()), 5),
+            head_size=round(float(cell.head_adds.square().mean().sqrt()), 5),
+        )
+        return json_of(answer)
 
-    def heads(self, request: LookRequest, ids: list[int]) -> bytes:
+    def heads(self, request: schema.LookRequest, ids: list[int]) -> bytes:
         """Return the effect of each head on the output, as JSON. Raises Refusal,
         ``SearchError``."""
         count = sum(attention.heads for attention in self.model.attentions)
 
         tokens = self._look_up(request, ids).best.tokens
         if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
-            raise Refusal(
-                "too_long_for_heads",
-                f"{count} heads over {len(ids)} and {len(tokens)} tokens are too many to switch "
-                "off one by one. Send a shorter sentence.",
-                heads=count,
-                source=len(ids),
-                target=len(tokens),
-            )
+            raise Refusal("too_long_for_heads", heads=count, source=len(ids), target=len(tokens))
 
         def measure(under: Intervention) -> float:
             return self._session.output_log_p(request.text, ids, tokens, under)
@@ -357,7 +319,7 @@ class Inspector:
             part: [[round(whole - value, 5) for value in heads] for heads in without.get(part, ())]
             for part in PARTS
         }
-        return json_of(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
+        return json_of(schema.HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
 
     # ---- inside
 
@@ -369,7 +331,7 @@ class Inspector:
         return looking * looked_at * sum(layer.heads for layer in self.model.attentions_of(part))
 
     def _look_up(
-        self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0
+        self, request: schema.LookRequest, ids: list[int], most: Sizes = lambda *_: 0
     ) -> Inspection:
         """Return the stored inspection for this request, or make a new one.
 
@@ -386,7 +348,7 @@ class Inspector:
             self._kept.popitem(last=False)
         return seen
 
-    def _look(self, request: LookRequest, ids: list[int], most: Sizes) -> Inspection:
+    def _look(self, request: schema.LookRequest, ids: list[int], most: Sizes) -> Inspection:
         under, tokens = self.under(request), request.compare
         wanted = InspectionRequest(
             request.text, ids, self._settings(request), under, request.prefix_tokens, request.given
@@ -395,14 +357,10 @@ class Inspector:
         if not tokens:
             return seen
         if not self._engine.writes and len(tokens) != len(seen.best.tokens):
-            raise Refusal(
-                "wrong_length",
-                f"compare: the output for this text has {len(seen.best.tokens)} tokens.",
-                tokens=len(seen.best.tokens),
-            )
+            raise Refusal("wrong_length", tokens=len(seen.best.tokens))
         return replace(seen, compared=self._session.output_log_p(request.text, ids, tokens, under))
 
-    def _settings(self, request: LookRequest) -> SearchSettings:
+    def _settings(self, request: schema.LookRequest) -> SearchSettings:
         """Return the settings of the search: those of the run, for a single output, with the
         changes of the request."""
         known = self._engine.search_settings
@@ -416,6 +374,10 @@ class Inspector:
         return known.model_copy(
             update={**asked, "n_best": 1, "sampling": None, "alternatives": False}
         )
+
+
+def _round(values: Tensor) -> list[float]:
+    return [round(value, 4) for value in values.tolist()]
 
 
 def _too_long(tokens: int, longest: int) -> Refusal:

@@ -1,4 +1,4 @@
-"""Threads for work outside the event loop, in which clients take turns.
+"""Turns of clients, and threads for work outside the event loop, in which clients take turns.
 
 Splitting, decoding and writing texts, and inspecting models, would block the event loop, so they
 are done in threads. Each kind of work has one thread. Clients take turns, and long work is divided
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,12 +19,60 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dragoman.engine.session import use_check
 from dragoman.serving.http.limits import Places
-from dragoman.serving.queue.queued_request import Turns
 
 T = TypeVar("T")
 
 TURN_SECONDS = 0.01
 """The length of one turn, in seconds, for work that is divided into parts."""
+
+
+class Turns(Generic[T]):
+    """The items of each client that wait for a turn. Clients take turns. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[T]] = {}
+        """The waiting items of each client."""
+        self._order: deque[str] = deque()
+        """The clients that wait for a turn. The first one is next."""
+        self._away: set[str] = set()
+        """The clients whose turn is in progress. They join the order again after it."""
+
+    def add(self, client: str, item: T) -> None:
+        """Add an item after the other items of its client. A client that had no items joins the
+        order at its end."""
+        self._waiting.setdefault(client, deque()).append(item)
+        if client not in self._away and client not in self._order:
+            self._order.append(client)
+
+    def take(self, may: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
+        """Begin the next turn, and return the client and its item. Items for which ``may`` returns
+        False are skipped, and their clients keep their places in the order. Returns None if no
+        waiting item is left."""
+        for client in self._order:
+            for item in self._waiting[client]:
+                if may(item):
+                    self._away.add(client)
+                    self._order.remove(client)
+                    self.forget(client, item)
+                    return client, item
+        return None
+
+    def end(self, client: str) -> None:
+        """End the turn of a client. If the client has more items, it goes to the back of the
+        line."""
+        self._away.discard(client)
+        if client in self._waiting:
+            self._order.append(client)
+
+    def forget(self, client: str, item: T) -> None:
+        """Remove an item that is no longer needed."""
+        waiting = self._waiting.get(client)
+        if waiting is not None and item in waiting:
+            waiting.remove(item)
+            if not waiting:
+                del self._waiting[client]
+                if client in self._order:
+                    self._order.remove(client)
 
 
 class NobodyWaits(Exception):

@@ -14,8 +14,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.queued_request import Answer, Draft, QueuedRequest
-from dragoman.serving.queue.worker import Waiting, Worker
+from dragoman.serving.queue.worker import Answer, Draft, QueuedRequest, Waiting, Worker
 
 
 class SearchQueue:
@@ -130,29 +129,14 @@ class SearchQueue:
         for request in requests:
             request.check(self._eos)
         if len(requests) > self._max_waiting:
-            raise Refusal(
-                "too_many_sentences",
-                f"The request has {len(requests):,} sentences; this server takes "
-                f"{self._max_waiting:,} at once. Send it in parts.",
-                sentences=len(requests),
-                most=self._max_waiting,
-            )
+            raise Refusal("too_many_sentences", sentences=len(requests), most=self._max_waiting)
         queued, waiting = QueuedRequest(client, requests, watched), self._waiting
         with waiting.changed:
             if waiting.closing:
-                raise Refusal(
-                    "shutting_down",
-                    "The server is shutting down. Try again in a moment.",
-                    retry_after=5,
-                )
+                raise Refusal("shutting_down", retry_after=5)
             if waiting.sentences + len(requests) > self._max_waiting:
                 raise Refusal(
-                    "queue_full",
-                    f"{waiting.sentences:,} sentences wait for this translator already, and "
-                    f"{self._max_waiting:,} may. Try again in a moment.",
-                    retry_after=2,
-                    sentences=waiting.sentences,
-                    most=self._max_waiting,
+                    "queue_full", retry_after=2, sentences=waiting.sentences, most=self._max_waiting
                 )
             waiting.sentences += len(requests)
             waiting.costly_requests += any(queued.costly)

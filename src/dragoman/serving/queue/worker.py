@@ -1,34 +1,105 @@
-"""The threads of a queue. They take waiting sentences, search for their translations with a
-``Scheduler``, and store the answers.
+"""The threads of a queue, and the requests that they share with the event loop. The threads take
+waiting sentences, search for their translations with a ``Scheduler``, and store the answers.
 
 As soon as the search of a sentence finishes, a thread starts the next one. Clients take turns, and
-each may occupy only a limited number of rows (one row is one hypothesis in a batch). If a client
-gives up a request, the rows of its sentences are freed at once.
+so do the requests of one client: a client that sends a book delays neither the line of another
+client nor a line that it sends itself. The sentences of one request keep their order. Each client
+may occupy only a limited number of rows (one row is one hypothesis in a batch). If a client gives
+up a request, the rows of its sentences are freed at once.
 
 A step of a batch takes as long as all of its rows together, and when a search joins or leaves a
-batch, all rows are copied. So costly searches (``cost.py``) have a separate batch. While both
+batch, all rows are copied. So costly searches (``COSTLY``) have a separate batch. While both
 batches have work, they share the time of the thread: costly searches get a fixed share of it,
 however large they are, so that small searches are slowed down only by this share.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import rows_of
+from dragoman.search.request import Request, rows_of
 from dragoman.search.scheduler import Scheduler
+from dragoman.serving.http.limits import COSTLY
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.queued_request import Answer, Draft, FairQueue, QueuedRequest
+from dragoman.serving.queue.fair_executor import Turns
 
 COSTLY_SHARE = 0.25
 """The largest share of the rows that costly searches may occupy together (a single one may occupy
 more), and their share of the time while other searches are in progress."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The best hypothesis so far of a sentence whose search is in progress."""
+
+    number: int
+    hypothesis: Hypothesis
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The n-best list of a sentence whose search has finished."""
+
+    number: int
+    hypotheses: list[Hypothesis]
+
+
+class QueuedRequest:
+    """The sentences of one request, and their answers. The event loop makes this object and reads
+    the answers, which the workers fill in."""
+
+    def __init__(self, client: str, requests: Sequence[Request], watched: bool) -> None:
+        self.client = client
+        self.requests = requests
+        self.answers: list[list[Hypothesis] | None] = [None] * len(requests)
+        self.costly = [rows_of(request.settings) * request.limit >= COSTLY for request in requests]
+        self.left = len(requests)
+        self.taken = 0
+        self.wanted = True
+        self.failure: Exception | None = None
+        self.watched = watched
+        self.news: dict[int, Draft | Answer] = {}
+        """The newest draft or answer of each watched sentence. Access it only while holding the
+        lock of the queue."""
+        self.shown = 0.0
+        self._loop = asyncio.get_running_loop()
+        self.changed = asyncio.Event()
+
+    @property
+    def done(self) -> bool:
+        return self.left == 0 or self.failure is not None
+
+    def wake(self) -> None:
+        """Tell the event loop that something has changed. May be called in any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.changed.set)
+
+
+class FairQueue(Turns[QueuedRequest]):
+    """The requests with sentences whose search has not begun."""
+
+    def take_sentence(
+        self, may: Callable[[QueuedRequest], bool] = lambda _: True
+    ) -> tuple[QueuedRequest, int] | None:
+        """Take the next sentence: return its request and its number in this request. The request is
+        chosen as in ``take``."""
+        turn = self.take(may)
+        if turn is None:
+            return None
+        client, queued = turn
+        queued.taken += 1
+        if queued.taken < len(queued.requests):
+            self.add(client, queued)
+        self.end(client)
+        return queued, queued.taken - 1
 
 
 class QueueBatch:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from dragoman.base.wording import shorten
 from dragoman.forms.languages import base, same_language
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look.outputs import DetectedLanguage
+from dragoman.serving.look.schema import DetectedLanguage
 from dragoman.serving.service.served_run import ServedRun
 
 AUTO = "auto"
@@ -77,12 +77,7 @@ class Catalogue:
             if run.name == name:
                 return run
         runs, name = [run.name for run in self.runs], shorten(name, _SHOWN)
-        raise Refusal(
-            "no_such_run",
-            f"There is no run {name!r} here. Use one of: {', '.join(runs)}.",
-            run=name,
-            runs=runs,
-        )
+        raise Refusal("no_such_run", run=name, runs=runs)
 
     def run_or_first(self, name: str | None) -> ServedRun:
         """Return the run with this name, or without a name the first run. Raises Refusal 404 if
@@ -133,11 +128,7 @@ class Catalogue:
         if target is None:
             targets = list(dict.fromkeys(code for run in runs for code in run.usual_targets))
             if len(targets) > 1:
-                raise Refusal(
-                    "target_needed",
-                    f"Set the target language: {', '.join(targets)}.",
-                    targets=targets,
-                )
+                raise Refusal("target_needed", targets=targets)
         else:
             of_targets = [(run, code) for run in runs for code in run.targets]
             runs = [run.into(own) for run, own in self._matching(of_targets, "target", target)]

@@ -24,19 +24,11 @@ from dragoman.pictures.bitmaps import png_base64
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.serving.http.limits import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.http.messages import Message
-from dragoman.serving.http.refusals import (
-    Refusal,
-    body_too_large,
-    invalid_request,
-    missing_field,
-    too_many_pixels,
-    too_much_sound,
-    wrong_field,
-)
-from dragoman.serving.http.uploads import Upload, WithFiles, readable, too_many_files
+from dragoman.serving.http.refusals import Refusal, invalid_request, too_much_sound, wrong_field
+from dragoman.serving.http.uploads import Upload, WithFiles, readable
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import AskedRun, Asks
 from dragoman.sources.shared.files import InMemory
@@ -232,9 +224,9 @@ class FileRun(AskedRun[Asks]):
         """Check the number of files. Raises Refusal 400 if there is none, and if there are too
         many."""
         if not uploads:
-            raise missing_field("file")
+            raise Refusal("missing_field", field="file")
         if len(uploads) > most:
-            raise too_many_files(len(uploads), most)
+            raise Refusal("too_many_files", files=len(uploads), most=most)
 
     def open_files(
         self, uploads: Sequence[Upload], most_bytes: int | None = None
@@ -248,7 +240,7 @@ class FileRun(AskedRun[Asks]):
             file = upload.read()
             count += len(file.data)
             if count > most:
-                raise body_too_large(most)
+                raise Refusal("body_too_large", most=most)
             with readable(file):
                 extent = self.form.extent(file)
             seconds += extent.seconds
@@ -256,7 +248,7 @@ class FileRun(AskedRun[Asks]):
             if seconds > limits.sound_seconds:
                 raise too_much_sound(seconds, limits.sound_seconds)
             if pixels > limits.pixels:
-                raise too_many_pixels(pixels, limits.pixels)
+                raise Refusal("too_many_pixels", pixels=pixels, most=limits.pixels)
             yield OpenedFile(file, extent)
 
     def most_rows(self, longest: int) -> int:

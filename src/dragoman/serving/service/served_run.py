@@ -23,11 +23,11 @@ from dragoman.engine.settings import with_beams
 from dragoman.runs.run import Run
 from dragoman.search.request import Request, rows_of
 from dragoman.search.settings import SearchSettings
+from dragoman.serving.http.limits import LOOKING, ON_TORCH, Work
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, unsearchable
 from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue
 
@@ -295,8 +295,6 @@ class ServedRun(ABC):
         if rows > self.settings.rows:
             raise Refusal(
                 "too_many_hypotheses",
-                f"{settings.n_best} alternatives with beam {settings.beam} take {rows} places; "
-                f"this server has {self.settings.rows}. Request fewer, or use a smaller beam.",
                 n_best=settings.n_best,
                 beam=settings.beam,
                 hypotheses=rows,
@@ -307,13 +305,7 @@ class ServedRun(ABC):
         """Check a beam size, or a number of translations of one text, against the limit."""
         limit = self.settings.limits.beam
         if max(asked) > limit:
-            raise Refusal(
-                "beam_too_wide",
-                f"This server searches with a beam of at most {limit} and gives at most {limit} "
-                f"translations of one text; {max(asked):,} were requested.",
-                asked=max(asked),
-                most=limit,
-            )
+            raise Refusal("beam_too_wide", asked=max(asked), most=limit)
 
     def check_searches(self, wanted: Sequence[Request]) -> None:
         """Check the total cost of all searches of one request. Raises Refusal 400 if it is above

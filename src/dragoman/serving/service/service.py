@@ -16,24 +16,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.base.errors import SearchError
-from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.clients import ApiKeys, Networks, key_in_header, stranger
 from dragoman.serving.http.connection import Sites, read_fields, while_connected
 from dragoman.serving.http.limits import Client, Limiter, Places, check_marks
 from dragoman.serving.http.messages import Texts, json_of, json_response
-from dragoman.serving.http.refusals import (
-    Refusal,
-    key_in_header_needed,
-    missing_field,
-    too_slow,
-    unsearchable,
-)
+from dragoman.serving.http.refusals import Refusal, key_in_header_needed, unsearchable
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, read_with_files
-from dragoman.serving.look.outputs import DetectedLanguage
-from dragoman.serving.operate.meters import Meters
+from dragoman.serving.look.schema import DetectedLanguage
+from dragoman.serving.operate.middleware import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import AUTO, Catalogue, Served
+from dragoman.serving.service.document_pool import DocumentWorkers
 from dragoman.serving.service.served_run import bad_field
 
 TOO_MANY_SECONDS = 1.0
@@ -196,33 +190,17 @@ class Service:
         texts = [given] if isinstance(given, str) else given
         limits = self.keys.limits.get(client) or self.settings.limits
         if len(texts) > limits.items:
-            raise Refusal(
-                "too_many_texts",
-                f"The request has {len(texts):,} texts; this server takes {limits.items:,} at "
-                "once. Send them in several requests.",
-                texts=len(texts),
-                most=limits.items,
-            )
+            raise Refusal("too_many_texts", texts=len(texts), most=limits.items)
         characters = sum(map(len, texts))
         if characters > limits.characters:
-            raise Refusal(
-                "text_too_long",
-                f"The request has {characters:,} characters of text; this server takes "
-                f"{limits.characters:,} at once. Send it in parts.",
-                characters=characters,
-                most=limits.characters,
-            )
+            raise Refusal("text_too_long", characters=characters, most=limits.characters)
         check_marks(texts)
         return texts
 
     def check_operator(self, http: Request) -> None:
         """Check that a request comes from an operator. Raises Refusal 403 for any other address."""
         if http.client is None or http.client.host not in self.operators:
-            raise Refusal(
-                "operators_only",
-                "Only operators of the server may do this. Your address is not in its setting "
-                "operators.",
-            )
+            raise Refusal("operators_only")
 
     async def _fields(
         self, http: Request, model: type[BaseModel], *, forms: bool
@@ -236,12 +214,7 @@ class Service:
                     return await read_with_files(http, model, limits, values)
                 return await read_fields(http, values, forms=forms), []
         except TimeoutError:
-            raise Refusal(
-                "late_body",
-                f"The request did not arrive completely within {limits.seconds:g} seconds. Send "
-                "it again.",
-                seconds=limits.seconds,
-            ) from None
+            raise Refusal("late_body", seconds=limits.seconds) from None
 
     async def finish(
         self, http: Request, work: Coroutine[Any, Any, T], seconds: float | None = None
@@ -256,7 +229,7 @@ class Service:
             async with asyncio.timeout(seconds):
                 return await while_connected(http.receive, work)
         except TimeoutError:
-            raise too_slow(seconds) from None
+            raise Refusal("too_slow", seconds=seconds) from None
         except SearchError as error:
             raise unsearchable(error) from None
 
@@ -283,5 +256,5 @@ class Service:
 def _invalid(error: ValidationError) -> Refusal:
     problem = error.errors()[0]
     if problem["type"] == "missing":
-        return missing_field(".".join(map(str, problem["loc"])))
+        return Refusal("missing_field", field=".".join(map(str, problem["loc"])))
     return bad_field(error, "Invalid request: ")

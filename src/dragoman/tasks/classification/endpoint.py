@@ -19,10 +19,10 @@ from dragoman.base.wording import plural
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
 from dragoman.serving.http.messages import Message, Texts
-from dragoman.serving.http.refusals import Refusal, check_total, invalid_request, missing_field
+from dragoman.serving.http.refusals import Refusal, check_total, invalid_request
 from dragoman.serving.http.uploads import Upload, WithFiles
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import EXPLAINING, READING, SEEING
+from dragoman.serving.http.limits import EXPLAINING, READING, SEEING
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import (
     FileRun,
@@ -430,10 +430,10 @@ def _choose_run(service: Service, request: ClassifyRequest) -> ServedRun:
                 reads=run.reads,
             )
         if not has_files and request.text is None:
-            raise missing_field("file" if run.takes_files else "text")
+            raise Refusal("missing_field", field="file" if run.takes_files else "text")
         return run
     if has_files:
         return catalogue.of(ServedFileClassifier, named)
     if request.text is None:
-        raise missing_field("text")
+        raise Refusal("missing_field", field="text")
     return catalogue.of(ServedClassifier, named)

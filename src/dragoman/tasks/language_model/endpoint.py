@@ -14,7 +14,7 @@ from starlette.responses import Response
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, until
-from dragoman.serving.queue.queued_request import Answer
+from dragoman.serving.queue.worker import Answer
 from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.service import Service
 from dragoman.tasks.language_model.served import (

@@ -15,10 +15,10 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
+from dragoman.serving.http.limits import ON_TORCH
 from dragoman.serving.http.messages import KeyedMessage, Message, Texts
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import ON_TORCH
 from dragoman.serving.service.served_run import AskedRun, short
 from dragoman.tasks.language_model.writer import Growth, Writer, text_of
 from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, windows_in, words_of

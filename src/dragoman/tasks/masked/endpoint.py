@@ -10,10 +10,10 @@ from pydantic import Field
 from dragoman.base.errors import DragomanError, TooLongError
 from dragoman.base.wording import plural
 from dragoman.runs.run import Run
+from dragoman.serving.http.limits import READING
 from dragoman.serving.http.messages import KeyedMessage, Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.inspector import Asked, Cut
-from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun, sample_sources, short
 from dragoman.serving.service.service import Service

@@ -23,10 +23,10 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
+from dragoman.serving.http.limits import PIXELS_OF_A_PLACE
 from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, KeyedMessage, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun, sample_sources, short
 from dragoman.serving.service.service import Service

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dragoman.base.wording import plural
+from dragoman.serving.http.limits import READING
 from dragoman.serving.http.messages import KeyedMessage, Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
-from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun
 from dragoman.serving.service.service import Service

@@ -36,7 +36,7 @@ from dragoman.serving.http.messages import (
     json_response,
     openai_error,
 )
-from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound, wrong_field
+from dragoman.serving.http.refusals import Refusal, too_much_sound, wrong_field
 from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.endpoints import Endpoints, Whole
@@ -138,7 +138,7 @@ class ServedTranscriber(FileRun[Transcriber]):
             self.check_width(request.beam)
         (upload,) = uploads
         if len(upload.content) > limits.recording_bytes * 4 / 3 + 4:  # of base64, at the most
-            raise body_too_large(limits.recording_bytes)
+            raise Refusal("body_too_large", most=limits.recording_bytes)
         return upload
 
     async def open_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:

@@ -16,7 +16,7 @@ def show_translations(run: Run, result: Any, console: Console) -> str:
     """Show translations that depend on a single word or on the word order, and the attention behind
     them. Return a line that names the report."""
     from dragoman.demo.corpus import pronoun_probes
-    from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
+    from dragoman.insight.figures.run import look_at, pronoun_hops, pronoun_sentences
     from dragoman.pictures.terminal import hops_text
     from dragoman.tasks.report import write_report
     from dragoman.tasks.translation.translator import Translator

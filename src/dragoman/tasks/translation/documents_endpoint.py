@@ -1,7 +1,7 @@
 """Translates documents through the interface of LibreTranslate: ``/translate_file`` and
 ``/download_file``.
 
-A process of its own reads and writes each document (``serving/document_workers/``). It is
+A process of its own reads and writes each document (``serving/service/document_pool.py``). It is
 translated as on the command line (``documents/translation.py``), with its sentences in the queue
 that all clients share, so that other clients do not wait for the whole document. The content stays
 in memory and is never logged.
@@ -35,15 +35,15 @@ from dragoman.documents.translation import ToAlign, ToSearch, steps
 from dragoman.engine.predictor import parts
 from dragoman.formats.catalogue import FORMATS
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
 from dragoman.serving.http.limits import LimitSettings, Places, check_marks
 from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_of, json_response
-from dragoman.serving.http.refusals import Refusal, missing_field
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import EventStream, event_of
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
 from dragoman.serving.operate.middleware import DOWNLOADS, HEAD
 from dragoman.serving.service.catalogue import AUTO
+from dragoman.serving.service.document_pool import ReadDocument
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
@@ -187,7 +187,7 @@ def endpoints(service: Service) -> Endpoints:
             held.enter_context(under_way.occupy(client, 1))
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
             if not request.uploads:
-                raise missing_field("file")
+                raise Refusal("missing_field", field="file")
             document, seconds = request.uploads[0].read(), service.settings.limits.file_seconds
             if request.stream:
                 events = work.events(document, request)

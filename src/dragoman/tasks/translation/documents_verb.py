@@ -31,7 +31,7 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
     paths = [Path(name) for name in given]
     if not paths or not all(path.is_file() for path in paths):
         return []
-    from dragoman.formats.files import is_document
+    from dragoman.formats.catalogue import is_document
 
     # Without --to, the lines of a table or of Markdown are translated as lines.
     any_document = any(is_document(path, or_lines=to is None) for path in paths)
@@ -41,7 +41,7 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
     """Pair each document with the path of its translation. Errors: ``DragomanError`` if a document
     has no valid target."""
-    from dragoman.formats.files import check_is_another, check_is_new, files_in, format_name_of
+    from dragoman.formats.catalogue import check_is_another, check_is_new, files_in, format_name_of
 
     first = sources[0]
     if to is None:
@@ -74,7 +74,7 @@ def translate_documents(
 ) -> None:
     """Translate documents. If one of several fails, it is reported and the others are translated.
     Errors: ``DragomanError``, at the end, if any failed."""
-    from dragoman.formats.files import open_document, write_document
+    from dragoman.formats.catalogue import open_document, write_document
 
     failures = Failures(len(pairs))
     for source, to in pairs:
@@ -128,7 +128,7 @@ def watch(
     that are not documents; ``say`` receives messages. Errors: ``DragomanError``."""
     from dragoman.cluster.watch import Watch
     from dragoman.console.given import lines_given
-    from dragoman.formats.files import is_document, open_document
+    from dragoman.formats.catalogue import is_document, open_document
     from dragoman.training.interrupt import Interrupted, StopRequest
 
     assert args.to is not None, "check_watching comes first"

@@ -17,15 +17,15 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import json_in_parts, json_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of
-from dragoman.serving.look import outputs
-from dragoman.serving.look.outputs import (
+from dragoman.serving.look import schema
+from dragoman.serving.look.schema import (
     DetectedLanguage,
     TranslationWarning,
     Word,
     hypothesis_message,
     texts_of,
 )
-from dragoman.serving.queue.queued_request import Answer, Draft
+from dragoman.serving.queue.worker import Answer, Draft
 from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, warnings_of_lost
@@ -191,7 +191,7 @@ def _n_best(
     hypotheses: Sequence[Hypothesis],
     texts: Sequence[str],
     proof: Proof | None = None,
-) -> Iterator[outputs.Hypothesis]:
+) -> Iterator[schema.Hypothesis]:
     """Describe the hypotheses of a sentence with their ``texts``. ``proof`` adds warnings and word
     sources to the best; without it, the best is checked for lost placeholders and addresses."""
     for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):

@@ -21,8 +21,8 @@ from dragoman.formats.units.document import Target
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import ApiKey, Message, Texts, json_of
-from dragoman.serving.http.refusals import missing_field
-from dragoman.serving.look.outputs import DetectedLanguage, texts_of
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look.schema import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import language_message
 from dragoman.serving.service.endpoints import Endpoints
@@ -175,7 +175,7 @@ def endpoints(service: Service) -> Endpoints:
         """Returns the most probable languages of the text, at most 5, the most probable first."""
         service.check_texts(request.q, client)
         if not request.q.strip():
-            raise missing_field("q")
+            raise Refusal("missing_field", field="q")
         rank = partial(service.catalogue.detector.rank, request.q)
         ranked = (await service.texts.do(client, rank))[:DETECTED]
         answer = [language_message(*guess) for guess in ranked]
@@ -212,7 +212,7 @@ def endpoints(service: Service) -> Endpoints:
 async def _translate(service: Service, request: LibreTranslateRequest, client: str) -> bytes:
     """Translate the texts, and answer with JSON."""
     if not request.q:
-        raise missing_field("q")
+        raise Refusal("missing_field", field="q")
     texts = service.check_texts(request.q, client)
     runs, ranks = service.catalogue.every(ServedTranslator, None), range(request.alternatives + 1)
     if request.format == "html":

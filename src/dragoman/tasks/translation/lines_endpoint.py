@@ -16,7 +16,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
-from dragoman.serving.look.outputs import texts_of
+from dragoman.serving.look.schema import texts_of
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import (

@@ -28,12 +28,12 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.serving.http.limits import READING
 from dragoman.serving.http.messages import KeyedMessage, Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total
-from dragoman.serving.look import outputs
-from dragoman.serving.look.outputs import DetectedLanguage
+from dragoman.serving.look import schema
+from dragoman.serving.look.schema import DetectedLanguage
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import READING
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_of
 from dragoman.serving.service.service import Service
@@ -96,7 +96,7 @@ class Sentence(Message):
     behind: str
     """The text between this sentence and the next, which is kept: white space, or the marker of a
     list."""
-    hypotheses: list[outputs.Hypothesis]
+    hypotheses: list[schema.Hypothesis]
     """The translations of the sentence, best first."""
 
 

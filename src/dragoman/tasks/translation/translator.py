@@ -222,7 +222,7 @@ class Translator(Predictor[Translation]):
         the number of texts that are done, and of all texts.
         Errors: ``BadDocument``, which names the file and the place; ``FileError``.
         """
-        from dragoman.formats.files import check_is_another, open_document, write_document
+        from dragoman.formats.catalogue import check_is_another, open_document, write_document
         from dragoman.formats.units.document import Document
 
         if isinstance(source, Document):
@@ -249,7 +249,7 @@ class Translator(Predictor[Translation]):
         number of changed texts. Doubts are logged. Errors: ``BadDocument``, also for a document in
         other languages than the run's."""
         from dragoman.documents.translation import translate_units
-        from dragoman.formats.files import fit_document
+        from dragoman.formats.catalogue import fit_document
         from dragoman.formats.units.document import OutputOptions
 
         source, target = self.engine.source.language, self.engine.target.language

@@ -276,7 +276,7 @@ def _files(args: TranslateArguments) -> list[Path]:
 
 def _check_is_new(args: TranslateArguments) -> None:
     if args.to is not None:
-        from dragoman.formats.files import check_is_new
+        from dragoman.formats.catalogue import check_is_new
 
         check_is_new(Path(args.to), or_lines=True)
 

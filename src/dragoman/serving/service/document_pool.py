@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from dragoman.formats.units.document import BadDocument, Target, Unit
-from dragoman.serving.document_workers.frames import targets_written, texts_read, units_read
+from dragoman.serving.service.document_worker import targets_written, texts_read, units_read
 
 WORKERS = 2
 """The largest number of workers that run at the same time."""
@@ -34,7 +34,7 @@ MEMORY = 2 << 30
 KEPT = 200_000_000
 """A size in bytes. A worker that uses more memory than this ends after its document, which frees
 the memory."""
-_PROGRAM = "dragoman.serving.document_workers.worker"
+_PROGRAM = "dragoman.serving.service.document_worker"
 _CUT = "split it into parts"
 
 

@@ -1,1 +1,0 @@
-"""Processes that read and write the documents of clients."""
