@@ -27,8 +27,7 @@ from dragoman.cluster.lines import Job
 from dragoman.cluster.plan import make_plan
 from dragoman.cluster.work import Way
 from dragoman.data.files.lines import LONGEST
-from dragoman.stores.folder import FolderStore
-from dragoman.stores.store import InputChanged, StoreError
+from dragoman.stores import FolderStore, InputChanged, StoreError
 
 pytestmark = pytest.mark.usefixtures("inline")
 

@@ -18,16 +18,21 @@ from faulty_s3 import BUCKET, FaultySwitch, s3
 from inline_workers import InlineWorkers
 from loud import loud
 
+from dragoman import stores
 from dragoman.base.errors import DragomanError
 from dragoman.cluster import command
 from dragoman.cluster.lines import Job
 from dragoman.cluster.plan import PartsPlan
 from dragoman.cluster.work import Way
-from dragoman.stores import objects
-from dragoman.stores.folder import FolderStore
-from dragoman.stores.objects import ObjectStore
-from dragoman.stores.opened import open_store
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores import (
+    FolderStore,
+    InputChanged,
+    ObjectStore,
+    Stat,
+    Store,
+    StoreError,
+    open_store,
+)
 
 zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
 
@@ -53,7 +58,7 @@ def scheme() -> str:
 @pytest.fixture
 def bucket(scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FaultySwitch]:
     monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
-    monkeypatch.setattr(objects, "_PAUSE", 0.001)
+    monkeypatch.setattr(stores, "_PAUSE", 0.001)
     with of_scheme(scheme, monkeypatch, tmp_path) as switch:
         yield switch
 
@@ -230,7 +235,7 @@ def test_a_server_of_files_that_gives_no_ranges_is_read_whole(
 def test_a_store_whose_answers_are_all_cut_short_is_given_up(
     bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objects, "PATIENCE", 0.01)
+    monkeypatch.setattr(stores, "PATIENCE", 0.01)
     store = open_store(f"s3://{BUCKET}")
     assert store.create("x", b"hello")
     bucket.every = {"short": 1}

@@ -38,8 +38,7 @@ from dragoman.runs.corpora import (
     training_lines,
 )
 from dragoman.runs.prepared import recipe_of_prepared
-from dragoman.stores.folder import FolderStore
-from dragoman.stores.opened import open_store
+from dragoman.stores import FolderStore, open_store
 from dragoman.tasks.catalogue import Recipe, Run
 
 pytestmark = pytest.mark.system

@@ -16,8 +16,7 @@ from dragoman.cluster.lines import BAD_LINES, Job, MakeMapper, finish, missing, 
 from dragoman.cluster.plan import PARTS_PLANS, PLAN, Asked, check_same, make_plan, stored_plan
 from dragoman.cluster.work import Work, way_that_stands
 from dragoman.cluster.workers import Workers, actors, processes
-from dragoman.stores.opened import open_store, whole_address
-from dragoman.stores.store import Store
+from dragoman.stores import Store, open_store, whole_address
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
 _SHOWN = 1_000

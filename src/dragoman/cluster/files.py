@@ -15,8 +15,16 @@ from io import RawIOBase
 from typing import Any, Literal
 
 from dragoman.base.errors import DataError, needing
-from dragoman.stores.opened import is_remote, open_store, split_address
-from dragoman.stores.store import BLOCK, CHANGED, InputChanged, Stat, Store
+from dragoman.stores import (
+    BLOCK,
+    CHANGED,
+    InputChanged,
+    Stat,
+    Store,
+    is_remote,
+    open_store,
+    split_address,
+)
 
 _PATTERN = re.compile(r"[*?\[]")
 _HIDDEN = (".", "_")

@@ -26,7 +26,7 @@ from dragoman.cluster.files import compress
 from dragoman.cluster.kinds import InputKind, PartOfInput, Row
 from dragoman.cluster.plan import PartsPlan
 from dragoman.cluster.work import NOTES, Way, Work
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores import InputChanged, Stat, Store, StoreError
 
 WINDOW = 4000
 """The number of rows that the mapper gets at once."""

@@ -29,7 +29,7 @@ from dragoman.cluster.kinds import (
     kind_of,
 )
 from dragoman.cluster.work import NOTES, check_conditional
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores import InputChanged, Stat, Store, StoreError
 
 PLAN = f"{NOTES}/plan.json"
 VERSION = 4

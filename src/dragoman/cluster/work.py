@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from dragoman.stores.opened import open_store
-from dragoman.stores.store import Store, StoreError
+from dragoman.stores import Store, StoreError, open_store
 
 NOTES = "_dragoman"
 """The folder of notes next to the parts: programs that read folders of data skip such names."""

@@ -34,7 +34,7 @@ from dragoman.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_pl
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, sums_file, with_checksum
-from dragoman.stores.store import Store
+from dragoman.stores import Store
 from dragoman.tasks.catalogue import Recipe
 
 _SAMPLED = 128

@@ -31,7 +31,7 @@ from dragoman.data.files.corpora import format_of, read_pairs
 from dragoman.data.files.lines import far_too_long
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
-from dragoman.stores.store import InputChanged
+from dragoman.stores import InputChanged
 from dragoman.tasks.catalogue import Recipe
 
 _BY_LINES = ("lines", "tsv", "jsonl")
