@@ -35,7 +35,7 @@ from dragoman.sizing.languages import fill_unknown, given_language
 from dragoman.sizing.options import TrainOptions, absolute
 from dragoman.sizing.size import DEFAULT, Size, check_family, row_of, shape_of, size_for
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.shared.rows import RowsSource
 
 _EXAMPLES = ("embedded", "train", "dev", "test", "split")
 """The keys of a recipe's section ``data`` that name examples, not their treatment."""

@@ -12,13 +12,13 @@ from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.sources.file_examples import kind_among
+from dragoman.sources.frames.form import FramesSource
 from dragoman.sources.frames.recordings import rate_of
-from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.picture.form import PictureSource
 from dragoman.sources.picture.idx import is_idx, read_idx
 from dragoman.sources.picture.picture_file import PICTURES, has_colours, picture_size
-from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.files import file_of
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.shared.rows import RowsSource
 
 
 def source_of_files(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:

@@ -27,15 +27,12 @@ from dragoman.base.settings import one_of
 from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import CODES
-from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.frames.form import FramesForm, FramesSource
 from dragoman.sources.frames.recordings import RECORDINGS
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.form import DRAWN, LinesForm
-from dragoman.sources.line.settings import LineSource
-from dragoman.sources.picture.form import PicturesForm
+from dragoman.sources.line import DRAWN, LinesForm, LineSource
+from dragoman.sources.picture.form import PicturesForm, PictureSource
 from dragoman.sources.picture.idx import is_idx, picture_at
 from dragoman.sources.picture.picture_file import PICTURES
-from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.files import (
     FileKind,
     check_name,
@@ -47,8 +44,7 @@ from dragoman.sources.shared.files import (
     version_of,
     visible_in,
 )
-from dragoman.sources.shared.rows_form import RowsForm
-from dragoman.sources.shared.settings import SourceSettings, TextSource
+from dragoman.sources.shared.rows import RowsForm, SourceSettings, TextSource
 
 SOURCES: dict[str, type[SourceSettings]] = {
     "text": TextSource,

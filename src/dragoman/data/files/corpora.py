@@ -37,7 +37,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS
 from dragoman.sources.file_examples import KINDS, content_of, files_in, group, read_folders
 from dragoman.sources.frames.spoken import read_spoken
-from dragoman.sources.line.form import DRAWN
+from dragoman.sources.line import DRAWN
 from dragoman.sources.picture.coco import annotations_in, read_coco
 from dragoman.sources.picture.idx import is_idx, read_idx_pairs
 from dragoman.sources.shared.files import is_zip, unusable, visible_in, with_paths

@@ -23,8 +23,7 @@ from dragoman.forms.sides import Forms
 from dragoman.models.settings import KINDS, EncoderSettings
 from dragoman.runs.recipe.sections import Sections
 from dragoman.search.settings import SearchSettings
-from dragoman.sources.shared.rows_form import input_of
-from dragoman.sources.shared.settings import RowsSource, SourceSettings
+from dragoman.sources.shared.rows import RowsSource, SourceSettings, input_of
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

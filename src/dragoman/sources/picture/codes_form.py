@@ -26,8 +26,7 @@ from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json
 from dragoman.forms.form import SPECIAL, Booleans, Rules, Symbols, WrittenForm
 from dragoman.forms.pieces import SPACE
-from dragoman.sources.picture.form import PicturesForm, pixels_from
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PicturesForm, PictureSource, pixels_from
 
 CODES = "codes.json"
 """The file of a run that makes or writes codes."""

@@ -31,7 +31,7 @@ from dragoman.serving.service.file_run import (
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.shared.rows_form import MOST_CELLS, Rows
+from dragoman.sources.shared.rows import MOST_CELLS, Rows
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.served import (
     TOKENS_AT_ONCE,

@@ -21,7 +21,7 @@ from dragoman.runs.recipe.families import WithHead
 from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples
 from dragoman.sources.file_examples import content_of
-from dragoman.sources.shared.rows_form import input_of
+from dragoman.sources.shared.rows import input_of
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

@@ -22,8 +22,8 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.options import absolute
 from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sources.picture.form import PictureSource
 from dragoman.sources.picture.idx import is_idx
-from dragoman.sources.picture.settings import PictureSource
 
 CODES_TABLE = (
     Size(20_000, 0, 64, 0, 2, 0.0, 1_024, 100, 2e-3, 20),

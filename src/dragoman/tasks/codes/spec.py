@@ -17,7 +17,7 @@ from dragoman.models.settings import CodesSettings
 from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples, Spec
 from dragoman.sources.picture.codes_form import CODES, CodesForm, CodeSymbols
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PictureSource
 
 
 @dataclass(frozen=True)

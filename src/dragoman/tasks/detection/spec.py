@@ -16,8 +16,8 @@ from dragoman.forms.sides import Forms
 from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples, Spec
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.rows_form import input_of
+from dragoman.sources.picture.form import PictureSource
+from dragoman.sources.shared.rows import input_of
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

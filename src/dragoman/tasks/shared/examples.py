@@ -25,13 +25,10 @@ from dragoman.data.plan import MicroBatchPlan, Plan
 from dragoman.data.store import TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
-from dragoman.forms.noise import with_noise
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.sources.frames.augment import mask
-from dragoman.sources.picture.augment import mix, mixing, vary
-from dragoman.sources.picture.form import patches_of, pixels_from
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.augment import mask, mix, mixing, vary, with_noise
+from dragoman.sources.picture.form import PictureSource, patches_of, pixels_from
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import MicroBatch
 

@@ -22,8 +22,8 @@ from dragoman.sizing.builder import (
 )
 from dragoman.sizing.languages import given_language, given_languages
 from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sources.frames.form import FramesSource
 from dragoman.sources.frames.recordings import rate_of, samples_of
-from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.frames.spoken import places_of
 
 SPOKEN_TABLE = (

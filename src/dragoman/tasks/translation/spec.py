@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from dragoman.base.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
 from dragoman.runs.recipe.spec import Spec
-from dragoman.sources.shared.settings import SourceSettings
+from dragoman.sources.shared.rows import SourceSettings
 
 
 @dataclass(frozen=True)
