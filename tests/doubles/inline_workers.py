@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from dragoman.cluster.work import Way, Work
-from dragoman.cluster.workers import Answer, Hand, Worker, Workers
+from dragoman.cluster.work import Answer, Hand, Way, Work, Worker, Workers
 
 
 class InlineWorkers:

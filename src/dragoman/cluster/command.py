@@ -14,8 +14,7 @@ from dragoman.base.wording import plural, shorten
 from dragoman.cluster.driver import Driver, ProgressConsole, duration
 from dragoman.cluster.lines import BAD_LINES, Job, MakeMapper, finish, missing, standing, was_done
 from dragoman.cluster.plan import PARTS_PLANS, PLAN, Asked, check_same, make_plan, stored_plan
-from dragoman.cluster.work import Work, way_that_stands
-from dragoman.cluster.workers import Workers, actors, processes
+from dragoman.cluster.work import Work, Workers, actors, processes, way_that_stands
 from dragoman.stores import Store, open_store, whole_address
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")

@@ -18,8 +18,7 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cluster.work import Way, Work, agree_on_way
-from dragoman.cluster.workers import Answer, Worker, Workers
+from dragoman.cluster.work import Answer, Way, Work, Worker, Workers, agree_on_way
 
 logger = logging.getLogger("dragoman.cluster")
 

@@ -22,10 +22,10 @@ from dragoman.cluster.command import Command
 from dragoman.cluster.plan import stored_plan
 from dragoman.cluster.work import NOTES
 from dragoman.data import store_writer
-from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.cleaning import CleaningReport, nothing_left
 from dragoman.data.corpus_checks import Doubt, find_doubts
+from dragoman.data.correspondence import BlockSampler
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store
 from dragoman.forms.form import Pair

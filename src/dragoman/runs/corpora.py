@@ -10,9 +10,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpus_checks import Doubt, find_doubts
+from dragoman.data.correspondence import BlockSampler
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import split_pairs
@@ -22,10 +22,10 @@ from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import MosesText
+from dragoman.runs.folders import cache_folder
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import vocabulary_name
-from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.frames.synthetic_voices import speak_all
 
 SYNTHETIC_VOICES = "synthetic voices"

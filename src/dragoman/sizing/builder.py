@@ -31,8 +31,7 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.recipe.spec import Spec
-from dragoman.sizing.languages import fill_unknown, given_language
-from dragoman.sizing.options import TrainOptions, absolute
+from dragoman.sizing.options import TrainOptions, absolute, fill_unknown, given_language
 from dragoman.sizing.size import DEFAULT, Size, check_family, row_of, shape_of, size_for
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.sources.shared.rows import RowsSource

@@ -17,9 +17,8 @@ from dragoman.demo.corpus import demo_corpus, label_of
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.sides import Forms
-from dragoman.runs.recipe.families import WithHead
 from dragoman.runs.recipe.sections import Sections
-from dragoman.runs.recipe.spec import Examples
+from dragoman.runs.recipe.spec import Examples, WithHead
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.shared.rows import input_of
 

@@ -11,7 +11,7 @@ from dragoman.base.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
 from dragoman.base.task import Side
 from dragoman.forms.form import Form, Passage, Piece
 from dragoman.forms.sides import Forms
-from dragoman.runs.recipe.families import OneText
+from dragoman.runs.recipe.spec import OneText
 
 
 class NoSource(Form):

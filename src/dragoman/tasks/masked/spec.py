@@ -11,7 +11,7 @@ from dragoman.base.measure import LOSS, PERPLEXITY, Measure, percent
 from dragoman.base.task import Side
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.runs.recipe.families import OneText
+from dragoman.runs.recipe.spec import OneText
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from dragoman.data.hashing import torch_seed
 from dragoman.data.labelled import LabelledBatch, TextLayout, labelled_batch
 from dragoman.data.masking import Masking
 from dragoman.data.plan import MicroBatchPlan, Plan
-from dragoman.data.store import TokenStore
-from dragoman.data.windows import TextPieces, Windows
+from dragoman.data.store import TextPieces, TokenStore, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
@@ -145,7 +144,7 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
 
 
 class TextWindows(Examples):
-    """Windows of texts without sources (``data/windows.py``)."""
+    """Windows of texts without sources (``data/store.py``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         target = forms.written

@@ -13,9 +13,8 @@ from dragoman.base.task import Side
 from dragoman.base.wording import plural
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
-from dragoman.runs.recipe.families import WithHead
 from dragoman.runs.recipe.sections import Sections
-from dragoman.runs.recipe.spec import Examples
+from dragoman.runs.recipe.spec import Examples, WithHead
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import has_spans
 

@@ -20,7 +20,7 @@ from dragoman.sizing.builder import (
     Sections,
     make_corpus,
 )
-from dragoman.sizing.languages import given_language, given_languages
+from dragoman.sizing.options import given_language, given_languages
 from dragoman.sizing.size import DEFAULT, Size
 from dragoman.sources.frames.form import FramesSource
 from dragoman.sources.frames.recordings import rate_of, samples_of

@@ -25,7 +25,7 @@ from dragoman.base.errors import DataError
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import parts
 from dragoman.forms.form import Values
-from dragoman.metrics.chrf import pairwise_chrf
+from dragoman.metrics.translation import pairwise_chrf
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.result import Translation

@@ -16,13 +16,13 @@ from dragoman.data.files.columns import paired_corpus
 from dragoman.data.files.corpora import languages_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.languages import given_languages
 from dragoman.sizing.monolingual import (
     BYTES_A_TOKEN,
     for_each_pair,
     monolingual_corpus,
     monolingual_texts,
 )
+from dragoman.sizing.options import given_languages
 from dragoman.sizing.size import DEFAULT, Size, row_of
 
 TABLE = (
