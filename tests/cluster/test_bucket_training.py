@@ -18,8 +18,8 @@ from tiny_recipe import TINY
 
 from dragoman import stores
 from dragoman.base.errors import DataError, DragomanError, RunError
-from dragoman.cluster import command
-from dragoman.cluster.driver import ProgressConsole
+from dragoman.cluster import driver
+from dragoman.cluster.driver import Command, ProgressConsole
 from dragoman.data import store_writer
 from dragoman.prepare import command as prepare_command
 from dragoman.runs import prepared
@@ -53,10 +53,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     recipe = Recipe.load(here / "small.toml")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+        patched.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
         patched.setattr(store_writer, "SHARD_EXAMPLES", 100)
         quiet = ProgressConsole(lambda text: None, False)
-        prepare_command.run(command.Command(str(here / "prepared"), None, None, quiet), recipe, 60)
+        prepare_command.run(Command(str(here / "prepared"), None, None, quiet), recipe, 60)
     return here / "prepared"
 
 

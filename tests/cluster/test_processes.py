@@ -104,7 +104,7 @@ def test_workers_share_the_cores_and_choose_kernels_as_the_command_does(
     if threads is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
     job = Job(str(tmp_path / "out"), make_plan(asked([source])), described_process)
-    worker = work.LocalWorker(4)
+    worker = work.local_worker(4)
     try:
         _, description = worker.ask(job).result(60)
     finally:

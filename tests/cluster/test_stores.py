@@ -20,7 +20,7 @@ from loud import loud
 
 from dragoman import stores
 from dragoman.base.errors import DragomanError
-from dragoman.cluster import command
+from dragoman.cluster import driver
 from dragoman.cluster.lines import Job
 from dragoman.cluster.plan import PartsPlan
 from dragoman.cluster.work import Way
@@ -57,7 +57,7 @@ def scheme() -> str:
 
 @pytest.fixture
 def bucket(scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FaultySwitch]:
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     monkeypatch.setattr(stores, "_PAUSE", 0.001)
     with of_scheme(scheme, monkeypatch, tmp_path) as switch:
         yield switch
@@ -178,11 +178,11 @@ def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
         bucket.denies = part == 3
 
     workers = InlineWorkers(1, before_part=expire)
-    monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: workers.all)
     with pytest.raises(DragomanError, match=rf"Set valid credentials.*{variable}"):
         run(wanted(asked([f"{address}/in.txt"]), f"{address}/out"))
     bucket.denies = False
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     assert "3 of 10 parts are complete" in run(
         wanted(asked([f"{address}/in.txt"]), f"{address}/out")
     )
@@ -192,7 +192,7 @@ def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
 def test_a_bucket_that_lists_late_costs_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     (tmp_path / "in.txt").write_bytes(TEXT)
     what = asked([tmp_path / "in.txt"])
     run(wanted(what, tmp_path / "out", part="1/2"))
@@ -205,7 +205,7 @@ def test_a_bucket_that_lists_late_costs_no_part(
     told = run(wanted(what, tmp_path / "out", part="2/2"))
     assert "all 10 parts are complete" in told
     workers = InlineWorkers(1)
-    monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: workers.all)
     run(wanted(what, tmp_path / "out"))
     assert workers.given == []
     assert joined(tmp_path / "out") == TEXT.upper()
@@ -218,7 +218,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def test_a_server_of_files_that_gives_no_ranges_is_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "in.txt").write_bytes(TEXT)
     handler = partial(Quiet, directory=str(tmp_path / "web"))

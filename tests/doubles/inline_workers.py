@@ -26,10 +26,15 @@ class InlineWorkers:
         self.ways = None if ways is None else deque(ways)
         self.given: list[int] = []
         """Parts, in the order in which they were given."""
-        self.all: Workers = (number, lambda: _InlineWorker(self))
+        self.all: Workers = (number, lambda: _inline_worker(self))
 
 
-class _InlineWorker(Worker):
+def _inline_worker(of: InlineWorkers) -> Worker:
+    inline = _Inline(of)
+    return Worker(inline.ask, lambda: None)
+
+
+class _Inline:
     def __init__(self, of: InlineWorkers) -> None:
         self._of, self._hand = of, Hand()
 
@@ -53,5 +58,3 @@ class _InlineWorker(Worker):
             return answer
         self._hand._way = ways.popleft() if len(ways) > 1 else ways[0]
         return self._hand._way, answer[1]
-
-    def stop(self) -> None: ...

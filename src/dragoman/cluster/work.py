@@ -15,8 +15,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 from dragoman.base.errors import DragomanError, needing
 from dragoman.base.workers import WorkerProcess, may_copy
@@ -144,33 +144,17 @@ class Hand:
             return str(error)
 
 
-class Worker(ABC):
+class Worker(NamedTuple):
     """A process somewhere, with a model of its own."""
 
-    @abstractmethod
-    def ask(self, asked: Work | int) -> Future[Answer]:
-        """Open the model of some work, or do a part of it."""
-
-    @abstractmethod
-    def stop(self) -> None:
-        """End the process, whatever it does."""
+    ask: Callable[[Work | int], Future[Answer]]
+    """Opens the model of some work, or does a part of it."""
+    stop: Callable[[], None]
+    """Ends the process, whatever it does."""
 
 
 Workers = tuple[int, Callable[[], Worker]]
 """The number of workers at a time, and a function that starts one."""
-
-
-class LocalWorker(Worker):
-    """A process of this machine on some of the cores that this process may use."""
-
-    def __init__(self, cores: int) -> None:
-        self._process = WorkerProcess(share_cores, cores, os.environ.get(THREADS), copy=may_copy())
-
-    def ask(self, asked: Work | int) -> Future[Answer]:
-        return self._process.ask(_answer, asked)
-
-    def stop(self) -> None:
-        self._process.stop()
 
 
 _hand = Hand()
@@ -181,26 +165,16 @@ def _answer(asked: Work | int) -> Answer:
     return _hand.answer(asked)
 
 
+def local_worker(cores: int) -> Worker:
+    """A process of this machine on some of the cores that this process may use."""
+    process = WorkerProcess(share_cores, cores, os.environ.get(THREADS), copy=may_copy())
+    return Worker(partial(process.ask, _answer), process.stop)
+
+
 def processes(number: int | None) -> Workers:
     """Processes that share the cores; None: one for each core."""
     wanted = number or cores()
-    return wanted, lambda: LocalWorker(max(1, cores() // wanted))
-
-
-class RayWorker(Worker):
-    """A worker that is a Ray actor on one core."""
-
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
-        made = ray.remote(num_cpus=1, max_restarts=0)(_Actor)
-        self._actor = made.options(runtime_env={"env_vars": {THREADS: "1"}}).remote()
-
-    def ask(self, asked: Work | int) -> Future[Answer]:
-        answered: Future[Answer] = self._actor.answer.remote(asked).future()
-        return answered
-
-    def stop(self) -> None:
-        self._ray.kill(self._actor)
+    return wanted, lambda: local_worker(max(1, cores() // wanted))
 
 
 class _Actor(Hand):
@@ -209,6 +183,13 @@ class _Actor(Hand):
     def __init__(self) -> None:
         share_cores(1, None)
         super().__init__()
+
+
+def _ray_worker(ray: Any) -> Worker:
+    """An actor of Ray on one core."""
+    made = ray.remote(num_cpus=1, max_restarts=0)(_Actor)
+    actor = made.options(runtime_env={"env_vars": {THREADS: "1"}}).remote()
+    return Worker(lambda asked: actor.answer.remote(asked).future(), lambda: ray.kill(actor))
 
 
 def actors(number: int | None) -> Workers:
@@ -221,4 +202,4 @@ def actors(number: int | None) -> Workers:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
     there: Any = ray
     number = number or max(1, int(there.cluster_resources().get("CPU", 1)))
-    return number, lambda: RayWorker(there)
+    return number, lambda: _ray_worker(there)

@@ -18,7 +18,7 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.cluster.command import Command
+from dragoman.cluster.driver import Command
 from dragoman.cluster.plan import stored_plan
 from dragoman.cluster.work import NOTES
 from dragoman.data import store_writer
