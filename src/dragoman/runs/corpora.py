@@ -294,7 +294,9 @@ def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
     old = data.old or OldText()
     corpora = [*data.train, *old.train]
     if data.prepared is None:
-        corpora = [_find_moved(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(corpora)]
+        corpora = [
+            _find_moved(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(corpora)
+        ]
     sides = {
         side: corpus and _find_moved(run, corpus, given, [held[side]] if side in held else [])
         for side, corpus in (

@@ -305,7 +305,7 @@ class Run:
         """The ratio of lengths of translations and sources in its training text; None if it was not
         written down. Errors: ``RunError`` if damaged."""
         note = self.notes().get(LENGTHS)
-        return None if note is None else LengthRatio.from_dict(note)
+        return None if note is None else LengthRatio(note["ratio"], note["least"], note["greatest"])
 
     def longest_words(self) -> int | None:
         """Words that all but one in a thousand of its training sources have at most; None where
