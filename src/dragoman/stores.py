@@ -22,14 +22,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from dragoman.base.atomic import FULL, TEMPORARY, force_to_disk
 from dragoman.base.errors import DataError, DragomanError, install
-
-if TYPE_CHECKING:
-    from obstore.store import RetryConfig
 
 BLOCK = 8 << 20
 """Bytes of one request to a store."""
@@ -242,7 +239,7 @@ class ObjectStore(Store):
         self._obstore = obstore
         self.address = address
         self._scheme = urlsplit(address).scheme
-        retry: RetryConfig = {"max_retries": 20, "retry_timeout": timedelta(seconds=PATIENCE)}
+        retry: Any = {"max_retries": 20, "retry_timeout": timedelta(seconds=PATIENCE)}
         # For an address that says so: a server of files, or AWS_ENDPOINT_URL of a local store.
         options: Any = {"allow_http": True}
         try:

@@ -79,16 +79,15 @@ class Driver:
     """Does one command's share of a job. Use it once."""
 
     def __init__(
-        self, work: Work, workers: Workers, parts: Sequence[int], of_command: Sequence[int],
-        console: ProgressConsole, *, mixed: bool = False,
-        seen: Callable[[Any], None] = lambda seen: None,
+        self, command: Command, work: Work, parts: Sequence[int], of_command: Sequence[int],
+        *, mixed: bool = False, seen: Callable[[Any], None] = lambda seen: None,
     ) -> None:  # fmt: skip
         """``parts``: the parts to do, of those of the command (``of_command``); ``mixed``: workers
         may compute in different ways; ``seen``: receives what was noted of each part."""
-        self._work, (self._number, self._new_worker) = work, workers
+        self._work, (self._number, self._new_worker) = work, workers_at(command.place)
         self._waiting = deque(parts)
         self._total, missing = (sum(map(work.lines, some)) for some in (of_command, parts))
-        self._progress = ProgressLine(self._total, self._total - missing, console)
+        self._progress = ProgressLine(self._total, self._total - missing, command.console)
         self._mixed, self._seen = mixed, seen
         self._asked: dict[Future[Answer], _Begun] = {}
         """The pending answers, each with its worker."""
@@ -372,7 +371,7 @@ class Command:
 
     def __init__(self, to: str, on: str | None, part: str | None, console: ProgressConsole) -> None:
         """Read the options. Errors: ``DragomanError`` for invalid options."""
-        self.part, self.share, self._place = part, share_of(part), place_of(on)
+        self.part, self.share, self.place = part, share_of(part), place_of(on)
         self.to = whole_address(to)
         self.console = console
 
@@ -380,11 +379,3 @@ class Command:
     def store(self) -> Store:
         """The store to which the parts are written."""
         return open_store(self.to)
-
-    def drive(
-        self, work: Work, parts: Sequence[int], of_command: Sequence[int], *, mixed: bool = False,
-        seen: Callable[[Any], None] = lambda seen: None,
-    ) -> None:  # fmt: skip
-        """Do parts, as ``Driver``. Errors: ``DragomanError``."""
-        workers = workers_at(self._place)
-        Driver(work, workers, parts, of_command, self.console, mixed=mixed, seen=seen).run()

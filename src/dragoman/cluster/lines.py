@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural, shorten
-from dragoman.cluster.driver import Command, duration
+from dragoman.cluster.driver import Command, Driver, duration
 from dragoman.cluster.files import compress
 from dragoman.cluster.kinds import InputKind, PartOfInput, Row
 from dragoman.cluster.plan import (
@@ -354,7 +354,7 @@ def run(
         if len(mine) < len(of_share):
             say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} are complete")
         try:
-            command.drive(job, mine, of_share, mixed=mixed, seen=seen)
+            Driver(command, job, mine, of_share, mixed=mixed, seen=seen).run()
         except DragomanError:
             # If no model could be opened, the plan must not block the next command.
             if is_new and way_that_stands(store) is None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.cluster.driver import Command
+from dragoman.cluster.driver import Command, Driver
 from dragoman.cluster.plan import stored_plan
 from dragoman.cluster.work import NOTES
 from dragoman.data import store_writer
@@ -89,7 +89,7 @@ def _do(command: Command, stage: stages.PlanStage) -> None:
     own = [number for number in missing if command.share.has(number)]
     others = [number for number in missing if not command.share.has(number)]
     random.shuffle(others)  # so that two shares do not do the same parts in the same order
-    command.drive(stage, [*own, *others], range(stage.parts))
+    Driver(command, stage, [*own, *others], range(stage.parts)).run()
 
 
 def report_of(store: Store, plan: DataPlan) -> CleaningReport:

@@ -25,14 +25,13 @@ from dragoman.forms.form import Form, Pair
 from dragoman.forms.labels import Labels
 from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
-from dragoman.models.settings import KINDS, EncoderSettings
+from dragoman.models.settings import KINDS, EncoderSettings, ModelSettings
 from dragoman.runs.recipe.sections import Sections
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.shared.rows import RowsSource, SourceSettings, input_of
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
-    from dragoman.models.settings import ModelSettings
 
 ABLE = {
     (True, True): "reads a source and writes",
