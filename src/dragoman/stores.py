@@ -345,25 +345,22 @@ class ObjectStore(Store):
 
     def _ask_once(self, name: str, request: Callable[[], Found]) -> Found:
         """Makes a request once. Errors: those of this module; ``FileNotFoundError``."""
-        from obstore.exceptions import (
-            BaseError,
-            InvalidPathError,
-            NotSupportedError,
-            PermissionDeniedError,
-            UnauthenticatedError,
-            UnknownConfigurationKeyError,
-        )
+        from obstore import exceptions
 
         place = self.place(name)
         try:
             return request()
-        except (PermissionDeniedError, UnauthenticatedError) as error:
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
             raise StoreError(self._denial(place, error)) from error
-        except (InvalidPathError, UnknownConfigurationKeyError, ValueError) as error:
+        except (
+            exceptions.InvalidPathError,
+            exceptions.UnknownConfigurationKeyError,
+            ValueError,
+        ) as error:
             raise StoreError(f"{place}: {_shorten(error)}") from error
-        except NotSupportedError as error:
+        except exceptions.NotSupportedError as error:
             raise _not_supported(place, error) from error
-        except BaseError as error:
+        except exceptions.BaseError as error:
             text = str(error)
             if "builder error" in text:  # of an address that is none
                 raise StoreError(f"{place}: {_shorten(error)}") from error

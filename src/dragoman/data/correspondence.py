@@ -114,6 +114,14 @@ class BlockSampler:
             self._every *= 2
 
 
+def sample_blocks(pairs: Iterable[Pair]) -> list[Block]:
+    """Read pairs, and return blocks of consecutive ones, as ``BlockSampler`` samples them."""
+    sampler = BlockSampler()
+    for _ in sampler.watch(pairs):
+        pass
+    return sampler.blocks
+
+
 def spread(items: Sequence[Item], most: int) -> list[Item]:
     """Return at most ``most`` of the items, evenly spread."""
     places = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)

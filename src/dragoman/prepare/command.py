@@ -25,7 +25,7 @@ from dragoman.data import store_writer
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.cleaning import CleaningReport, nothing_left
 from dragoman.data.corpus_checks import Doubt, find_doubts
-from dragoman.data.correspondence import BlockSampler
+from dragoman.data.correspondence import sample_blocks
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store
 from dragoman.forms.form import Pair
@@ -207,10 +207,7 @@ def _doubts(plan: DataPlan) -> list[Doubt]:
     for number, corpus in enumerate(recipe.data.train):
         parts = [n for n, part in enumerate(plan.parts) if part.corpus == number]
         if len(parts) <= _SAMPLED:
-            sampler = BlockSampler()
-            for _ in sampler.watch(chain.from_iterable(map(plan.pairs, parts))):
-                pass
-            blocks = sampler.blocks
+            blocks = sample_blocks(chain.from_iterable(map(plan.pairs, parts)))
         else:
             step = len(parts) / _SAMPLED
             some = [parts[int(place * step)] for place in range(_SAMPLED)]

@@ -14,7 +14,7 @@ from typing import Any
 from dragoman.base.errors import DataError, RecipeError, RunError
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpus_checks import Doubt, find_doubts
-from dragoman.data.correspondence import BlockSampler
+from dragoman.data.correspondence import Block, BlockSampler, sample_blocks
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CORPUS_FILES, CorpusSettings
 from dragoman.data.split import split_pairs
@@ -132,7 +132,7 @@ def training_pairs(
         sampler = BlockSampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
         if doubts is not None and len(recipe.spec.texts) > 1 and not corpus.is_synthetic:
-            doubts += _doubts(recipe, corpus, sampler)
+            doubts += _doubts(recipe, corpus, sampler.blocks)
 
 
 def plain_pairs(recipe: Recipe, side: str) -> list[Pair]:
@@ -171,17 +171,14 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
         if corpus.is_synthetic:  # a model made it: what is wrong with it is known
             continue
-        sampler = BlockSampler()
-        for _ in sampler.watch(read_pairs(corpus)):
-            pass
-        doubts += _doubts(recipe, corpus, sampler)
+        doubts += _doubts(recipe, corpus, sample_blocks(read_pairs(corpus)))
     if (of_old_text := recipe.of_old_text) is not None:
         doubts += doubts_of(of_old_text, sides)
     return doubts
 
 
-def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: BlockSampler) -> list[Doubt]:
-    return find_doubts(corpus, sampler.blocks, (recipe.languages.source, recipe.languages.target))
+def _doubts(recipe: Recipe, corpus: CorpusSettings, blocks: list[Block]) -> list[Doubt]:
+    return find_doubts(corpus, blocks, (recipe.languages.source, recipe.languages.target))
 
 
 def named_examples(recipe: Recipe) -> Iterator[tuple[str, Pair]]:

@@ -254,6 +254,17 @@ class RecipeBuilder(ABC):
         """The row of the task's table for the corpus."""
         return row_of(self.table, seen.amount)
 
+    def row_in_time(
+        self, task: Spec, rows: Sequence[Size], length: float = 0.0, epoch: float = math.inf
+    ) -> Size:
+        """Return the row of ``rows`` for the minutes, as ``size_in``; the first without minutes."""
+        if self.minutes is None:
+            return rows[0]
+        from dragoman.sizing.budget import size_in  # imports torch: only with a time
+
+        family = self.options.model or DEFAULT
+        return size_in(self.minutes, self.say, task, family, rows, length, epoch)
+
     def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
         """The name of the recipe: the name of the first file up to its first dot."""
         return Path(corpus.source).name.split(".")[0]

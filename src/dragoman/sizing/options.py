@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, is_code, name_of
+from dragoman.forms.tree import TREE_ENDINGS
 
 if TYPE_CHECKING:
     from dragoman.runs.recipe.sections import LanguageSettings
 
-_TREES = (".mrg", ".ptb", ".parse")
-"""The ends of the names of files of bracketed trees."""
 _KANURI = " (kr is Kanuri; for Kanuri, use kau)"
 
 
@@ -194,7 +193,7 @@ def is_text(path: str) -> bool:
 
 def is_treebank(path: str) -> bool:
     """Return whether a path has the name of a file of bracketed trees."""
-    return path.removesuffix(".gz").endswith(_TREES)
+    return path.removesuffix(".gz").endswith(TREE_ENDINGS)
 
 
 def absolute(path: str) -> str:

@@ -33,6 +33,7 @@ from dragoman.base.settings import one_of
 from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import CODES
+from dragoman.forms.tree import TREE_ENDINGS
 from dragoman.sources.frames.form import FramesForm, FramesSource
 from dragoman.sources.frames.recordings import RECORDINGS, rate_of
 from dragoman.sources.line import DRAWN, LinesForm, LineSource
@@ -83,7 +84,6 @@ _SIDES = {
 """Names of folders in a corpus that comes divided, and the option for each."""
 _KEPT = 1 << 17
 """The number of cached hashes, some 300 bytes each; a training run needs each hash eight times."""
-_TREES = (".mrg", ".ptb", ".parse")
 _TEXTS = (".txt", ".md")
 
 
@@ -272,7 +272,7 @@ def advice_for(root: Path) -> str:
             f"{has}, but no labels. Put {said if '.wav' in kind.endings else ''}the files into a "
             f"folder for each label: {train} --task classification"
         )
-    if any(file.suffix in _TREES for file in files):
+    if any(file.suffix in TREE_ENDINGS for file in files):
         return f"{root} has files of bracketed trees: {train} --task parsing"
     sides = [file for file in files if file.name.removesuffix(".gz").rpartition(".")[2] in CODES]
     if len(sides) == 2:
