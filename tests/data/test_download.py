@@ -85,8 +85,6 @@ def download(address: str) -> Download:
         name="tiny",
         description="",
         licence="",
-        languages=("en", "de"),
-        parts={"train": ("train.en.gz", "train.de.gz")},
         files=tuple(
             RemoteFile(name, f"{address}/{name}", len(content), hashlib.sha256(content).hexdigest())
             for name, content in (("train.en.gz", ENGLISH), ("train.de.gz", GERMAN))
