@@ -28,8 +28,7 @@ import dragoman
 from dragoman.data.files.corpora import read_lines
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
-from dragoman.sources.line.form import draw_text
-from dragoman.sources.line.settings import DrawingSettings, LineSource
+from dragoman.sources.line import DrawingSettings, LineSource, draw_text
 
 HEIGHT = 20
 """Of pictures, in pixels, where no run reads them."""

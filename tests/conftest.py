@@ -140,7 +140,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 
     def use(*arguments: Any, **options: Any) -> InlineWorkers:
         workers = InlineWorkers(*arguments, **options)
-        monkeypatch.setattr("dragoman.cluster.command.workers_at", lambda place: workers.all)
+        monkeypatch.setattr("dragoman.cluster.driver.workers_at", lambda place: workers.all)
         return workers
 
     use(1)

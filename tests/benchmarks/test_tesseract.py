@@ -15,8 +15,7 @@ import tesseract
 
 from dragoman.base.errors import DragomanError
 from dragoman.metrics.word_errors import WordErrors
-from dragoman.sources.line.form import draw_text
-from dragoman.sources.line.settings import DrawingSettings
+from dragoman.sources.line import DrawingSettings, draw_text
 
 LINES = [
     "Two dogs run through the snow.", "A man in a blue shirt is standing on a ladder.",

@@ -380,7 +380,7 @@ def test_a_group_in_both_parts_is_named_with_both_places(
 def test_a_million_rows(
     dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman.sources.shared.rows_form.MOST_ROWS", 30)
+    monkeypatch.setattr("dragoman.sources.shared.rows.MOST_ROWS", 30)
     root = write_tones(tmp_path / "tones", 6)
     write_wav(root / "falling" / "long_ada_99.wav", np.zeros(8_000))
     said = dragoman("train", root, "--task", "classification", "--to", tmp_path / "run", *SMALL)

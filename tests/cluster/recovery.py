@@ -66,7 +66,7 @@ class Parts:
     """The parts of an address, counted while they come."""
 
     def __init__(self, address: str) -> None:
-        from dragoman.stores.opened import is_remote, open_store
+        from dragoman.stores import is_remote, open_store
 
         base, _, self._below = address.rpartition("/") if is_remote(address) else (address, "", "")
         self._store = open_store(base)

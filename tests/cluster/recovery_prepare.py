@@ -51,7 +51,7 @@ def start(here: Path, to: str) -> subprocess.Popen[str]:
 
 def files_at(to: str) -> Files:
     """What was prepared, without what the stages left."""
-    from dragoman.stores.opened import open_store
+    from dragoman.stores import open_store
 
     store = open_store(to)
     return {

@@ -16,17 +16,15 @@ from inline_workers import InlineWorkers
 from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
+from dragoman import stores
 from dragoman.base.errors import DataError, DragomanError, RunError
-from dragoman.cluster import command
-from dragoman.cluster.driver import ProgressConsole
+from dragoman.cluster import driver
+from dragoman.cluster.driver import Command, ProgressConsole
 from dragoman.data import store_writer
 from dragoman.prepare import command as prepare_command
 from dragoman.runs import prepared
 from dragoman.runs.prepared import local_folder
-from dragoman.stores import objects
-from dragoman.stores.objects import ObjectStore
-from dragoman.stores.opened import open_store
-from dragoman.stores.store import StoreError
+from dragoman.stores import ObjectStore, StoreError, open_store
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 
@@ -55,17 +53,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     recipe = Recipe.load(here / "small.toml")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+        patched.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
         patched.setattr(store_writer, "SHARD_EXAMPLES", 100)
         quiet = ProgressConsole(lambda text: None, False)
-        prepare_command.run(command.Command(str(here / "prepared"), None, None, quiet), recipe, 60)
+        prepare_command.run(Command(str(here / "prepared"), None, None, quiet), recipe, 60)
     return here / "prepared"
 
 
 @pytest.fixture
 def bucket(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultySwitch]:
     """One that holds the text; the cache is empty."""
-    monkeypatch.setattr(objects, "_PAUSE", 0.001)
+    monkeypatch.setattr(stores, "_PAUSE", 0.001)
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
     with s3(monkeypatch) as switch:
         store = open_store(ADDRESS)

@@ -20,15 +20,14 @@ from inline_workers import InlineWorkers
 from loud import REFUSED
 
 from dragoman.base.errors import DataError, DragomanError, RunError
-from dragoman.cluster import command
+from dragoman.cluster import driver
 from dragoman.cluster.files import plain_blocks
 from dragoman.cluster.kinds import raw_lines, stretches
 from dragoman.cluster.lines import Job
 from dragoman.cluster.plan import make_plan
 from dragoman.cluster.work import Way
 from dragoman.data.files.lines import LONGEST
-from dragoman.stores.folder import FolderStore
-from dragoman.stores.store import InputChanged, StoreError
+from dragoman.stores import FolderStore, InputChanged, StoreError
 
 pytestmark = pytest.mark.usefixtures("inline")
 
@@ -134,7 +133,7 @@ def test_a_part_that_is_removed_under_way_is_told(
 @pytest.mark.parametrize("part", ["3/2", "1", "1/0", "-1/4", "a/b"])
 def test_a_share_that_is_none_is_told(part: str) -> None:
     with pytest.raises(DragomanError, match="--part"):
-        command.share_of(part)
+        driver.share_of(part)
 
 
 def test_json_lines_keep_their_other_fields_byte_for_byte(tmp_path: Path) -> None:

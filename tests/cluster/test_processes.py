@@ -16,7 +16,7 @@ from loud import DEADLY, described_process
 
 from dragoman.base import workers as base_workers
 from dragoman.base.errors import DragomanError
-from dragoman.cluster import workers
+from dragoman.cluster import work
 from dragoman.cluster.lines import Job
 from dragoman.cluster.plan import make_plan
 from dragoman.native.measured import machine_key
@@ -88,7 +88,7 @@ def wait_for(parts: int, to: Path) -> None:
 def test_processes_do_what_one_process_does(
     source: Path, tmp_path: Path, forks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "may_copy", lambda: forks)
+    monkeypatch.setattr(work, "may_copy", lambda: forks)
     told = run(wanted(asked([source]), tmp_path / "out", on="local:2"))
     assert joined(tmp_path / "out").decode() == source.read_text().upper()
     assert "40 lines in 10 parts" in told
@@ -99,12 +99,12 @@ def test_processes_do_what_one_process_does(
 def test_workers_share_the_cores_and_choose_kernels_as_the_command_does(
     source: Path, tmp_path: Path, forks: bool, threads: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "may_copy", lambda: forks)
+    monkeypatch.setattr(work, "may_copy", lambda: forks)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if threads is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
     job = Job(str(tmp_path / "out"), make_plan(asked([source])), described_process)
-    worker = workers.LocalWorker(4)
+    worker = work.local_worker(4)
     try:
         _, description = worker.ask(job).result(60)
     finally:

@@ -18,16 +18,21 @@ from faulty_s3 import BUCKET, FaultySwitch, s3
 from inline_workers import InlineWorkers
 from loud import loud
 
+from dragoman import stores
 from dragoman.base.errors import DragomanError
-from dragoman.cluster import command
+from dragoman.cluster import driver
 from dragoman.cluster.lines import Job
 from dragoman.cluster.plan import PartsPlan
 from dragoman.cluster.work import Way
-from dragoman.stores import objects
-from dragoman.stores.folder import FolderStore
-from dragoman.stores.objects import ObjectStore
-from dragoman.stores.opened import open_store
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores import (
+    FolderStore,
+    InputChanged,
+    ObjectStore,
+    Stat,
+    Store,
+    StoreError,
+    open_store,
+)
 
 zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
 
@@ -52,8 +57,8 @@ def scheme() -> str:
 
 @pytest.fixture
 def bucket(scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FaultySwitch]:
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
-    monkeypatch.setattr(objects, "_PAUSE", 0.001)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(stores, "_PAUSE", 0.001)
     with of_scheme(scheme, monkeypatch, tmp_path) as switch:
         yield switch
 
@@ -173,11 +178,11 @@ def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
         bucket.denies = part == 3
 
     workers = InlineWorkers(1, before_part=expire)
-    monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: workers.all)
     with pytest.raises(DragomanError, match=rf"Set valid credentials.*{variable}"):
         run(wanted(asked([f"{address}/in.txt"]), f"{address}/out"))
     bucket.denies = False
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     assert "3 of 10 parts are complete" in run(
         wanted(asked([f"{address}/in.txt"]), f"{address}/out")
     )
@@ -187,7 +192,7 @@ def test_credentials_that_expire_are_told_and_the_same_command_goes_on(
 def test_a_bucket_that_lists_late_costs_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     (tmp_path / "in.txt").write_bytes(TEXT)
     what = asked([tmp_path / "in.txt"])
     run(wanted(what, tmp_path / "out", part="1/2"))
@@ -200,7 +205,7 @@ def test_a_bucket_that_lists_late_costs_no_part(
     told = run(wanted(what, tmp_path / "out", part="2/2"))
     assert "all 10 parts are complete" in told
     workers = InlineWorkers(1)
-    monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: workers.all)
     run(wanted(what, tmp_path / "out"))
     assert workers.given == []
     assert joined(tmp_path / "out") == TEXT.upper()
@@ -213,7 +218,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def test_a_server_of_files_that_gives_no_ranges_is_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "in.txt").write_bytes(TEXT)
     handler = partial(Quiet, directory=str(tmp_path / "web"))
@@ -230,7 +235,7 @@ def test_a_server_of_files_that_gives_no_ranges_is_read_whole(
 def test_a_store_whose_answers_are_all_cut_short_is_given_up(
     bucket: FaultySwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objects, "PATIENCE", 0.01)
+    monkeypatch.setattr(stores, "PATIENCE", 0.01)
     store = open_store(f"s3://{BUCKET}")
     assert store.create("x", b"hello")
     bucket.every = {"short": 1}

@@ -19,7 +19,7 @@ from untrained_run import untrained_run
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.cluster import watch
 from dragoman.cluster.watch import Watch
-from dragoman.stores.opened import open_store
+from dragoman.stores import open_store
 from dragoman.tasks.translation import documents_verb as documents
 
 

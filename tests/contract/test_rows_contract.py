@@ -22,10 +22,10 @@ from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import use_precision
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.settings import LineSource
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.frames.form import FramesSource
+from dragoman.sources.line import LineSource
+from dragoman.sources.picture.form import PictureSource
+from dragoman.sources.shared.rows import RowsSource
 
 SOURCES: dict[str, RowsSource] = {
     "frames by 4": FramesSource(bands=10, subsample=4, channels=3),

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from dragoman.data.batches import window_batch
 from dragoman.data.chunks import CorpusRange
 from dragoman.data.plan import Plan, PlanSettings
-from dragoman.data.store import Tokens
-from dragoman.data.windows import Windows, slide
+from dragoman.data.store import Tokens, Windows, slide
 
 BOS, EOS = 1, 2
 

@@ -25,7 +25,7 @@ from dragoman.demo.grammar import (
     PlacePhrase,
     Predicate,
 )
-from dragoman.runs.recipe.families import texts_of_demo
+from dragoman.runs.recipe.spec import texts_of_demo
 
 NOUN = {noun.english: noun for noun in words.NOUNS}
 ADJECTIVE = words.ADJECTIVES

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.base.errors import DragomanError
 from dragoman.formats.catalogue import format_of
-from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.frames.form import FramesSource
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -84,9 +84,9 @@ def said_of_runs() -> list[str]:
     from dragoman.demo.corpus import NOTICE
     from dragoman.forms.form import Pair
     from dragoman.pictures.curves import charts_of
-    from dragoman.sources.frames.settings import FramesSource
-    from dragoman.sources.line.settings import LineSource
-    from dragoman.sources.picture.settings import PictureSource
+    from dragoman.sources.frames.form import FramesSource
+    from dragoman.sources.line import LineSource
+    from dragoman.sources.picture.form import PictureSource
     from dragoman.tasks.catalogue import TASKS
 
     read = FramesSource(), LineSource(), PictureSource()

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from loud import loud
 
-from dragoman.cluster import command
-from dragoman.cluster.driver import ProgressConsole
+from dragoman.cluster import lines
+from dragoman.cluster.driver import Command, ProgressConsole
 from dragoman.cluster.files import files_of
 from dragoman.cluster.kinds import Fields
 from dragoman.cluster.lines import MakeMapper
@@ -54,8 +54,8 @@ def wanted(
 def run(one: Wanted) -> str:
     """Do it, and give what was told."""
     told: list[str] = []
-    given = command.Command(one.to, one.on, one.part, ProgressConsole(told.append, False))
-    command.run(given, one.what, one.make, mixed=one.mixed)
+    given = Command(one.to, one.on, one.part, ProgressConsole(told.append, False))
+    lines.run(given, one.what, one.make, mixed=one.mixed)
     return "".join(told)
 
 

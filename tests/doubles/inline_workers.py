@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from dragoman.cluster.work import Way, Work
-from dragoman.cluster.workers import Answer, Hand, Worker, Workers
+from dragoman.cluster.work import Answer, Hand, Way, Work, Worker, Workers
 
 
 class InlineWorkers:
@@ -27,10 +26,15 @@ class InlineWorkers:
         self.ways = None if ways is None else deque(ways)
         self.given: list[int] = []
         """Parts, in the order in which they were given."""
-        self.all: Workers = (number, lambda: _InlineWorker(self))
+        self.all: Workers = (number, lambda: _inline_worker(self))
 
 
-class _InlineWorker(Worker):
+def _inline_worker(of: InlineWorkers) -> Worker:
+    inline = _Inline(of)
+    return Worker(inline.ask, lambda: None)
+
+
+class _Inline:
     def __init__(self, of: InlineWorkers) -> None:
         self._of, self._hand = of, Hand()
 
@@ -54,5 +58,3 @@ class _InlineWorker(Worker):
             return answer
         self._hand._way = ways.popleft() if len(ways) > 1 else ways[0]
         return self._hand._way, answer[1]
-
-    def stop(self) -> None: ...

@@ -11,7 +11,7 @@ from dragoman.models.picture_codes import PictureCodes
 from dragoman.models.settings import CodesSettings
 from dragoman.pictures.bitmaps import png_of
 from dragoman.sources.picture.codes_form import CODES, CodeSymbols
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PictureSource
 from dragoman.training.weights import save_weights
 
 SIDE = 16

@@ -21,8 +21,7 @@ from dragoman.documents.projection import Alignment, project
 from dragoman.formats.html.document import HtmlDocument
 from dragoman.formats.html.open_elements import FORMATTING, KEPT, NEVER, SHOWN
 from dragoman.formats.units.document import Code, Target, Unit, target_of
-from dragoman.forms.pieces import piece_spans
-from dragoman.forms.shown_words import words_of
+from dragoman.forms.shown_words import piece_spans, words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.queue.fair_executor import FairExecutor

@@ -12,15 +12,15 @@ from tiny_cells import tiny_cell
 
 from dragoman.base.errors import RecipeError
 from dragoman.forms.lexicon import words_in
-from dragoman.forms.noise import (
+from dragoman.runs.corpora import learn_vocabularies
+from dragoman.runs.prepare import prepare
+from dragoman.sources.augment import (
     NoiseSettings,
     typo,
     with_noise,
     without_accents,
     without_punctuation,
 )
-from dragoman.runs.corpora import learn_vocabularies
-from dragoman.runs.prepare import prepare
 from dragoman.tasks.catalogue import runtime_of
 
 TEXTS = {

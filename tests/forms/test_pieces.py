@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.forms.pieces import UNKNOWN, is_byte, pieces_in
+from dragoman.forms.shown_words import UNKNOWN, is_byte, pieces_in
 from dragoman.forms.subwords.text import TextSettings
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm

@@ -29,7 +29,7 @@ from foreign_models import (
 )
 
 from dragoman.base.errors import DragomanError, RunError
-from dragoman.forms.subwords.protobuf import field_bytes
+from dragoman.forms.subwords.text import field_bytes
 from dragoman.interop.archives import open_npz
 from dragoman.interop.ctranslate2 import ModelBin
 from dragoman.interop.folder import import_model

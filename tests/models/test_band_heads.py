@@ -11,7 +11,7 @@ from dragoman.models.encoding import front_end
 from dragoman.models.front_ends import BAND_WEIGHTS, BandHeads
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.frames.form import FramesSource
 
 LENGTHS = (5, 9, 1)
 BANDS, HEADS = 12, 3

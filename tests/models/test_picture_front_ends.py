@@ -10,8 +10,7 @@ from torch.nn import functional as F
 from dragoman.models.encoding import front_end
 from dragoman.models.front_ends import StemFrontEnd
 from dragoman.nn.layout import Sequences
-from dragoman.sources.picture.form import patches_of
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PictureSource, patches_of
 
 STEM = PictureSource(height=8, width=12, channels=3, patch=4, stem="convolutions", stem_channels=5)
 

@@ -18,8 +18,7 @@ from dragoman.models.settings import EncoderSettings
 from dragoman.nn.embedding import Positions, sinusoidal
 from dragoman.nn.layout import Sequences
 from dragoman.nn.settings import PositionSettings
-from dragoman.sources.picture.form import PicturesForm, patches_of
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PicturesForm, PictureSource, patches_of
 
 SOURCE = PictureSource(height=8, width=12, channels=3, patch=4)
 """2 x 3 patches."""

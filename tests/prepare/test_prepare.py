@@ -22,8 +22,7 @@ from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.base.errors import DragomanError
-from dragoman.cluster import command
-from dragoman.cluster.driver import ProgressConsole
+from dragoman.cluster.driver import Command, ProgressConsole
 from dragoman.data import store_writer
 from dragoman.forms.form import Pair
 from dragoman.prepare import command as prepare_command
@@ -38,8 +37,7 @@ from dragoman.runs.corpora import (
     training_lines,
 )
 from dragoman.runs.prepared import recipe_of_prepared
-from dragoman.stores.folder import FolderStore
-from dragoman.stores.opened import open_store
+from dragoman.stores import FolderStore, open_store
 from dragoman.tasks.catalogue import Recipe, Run
 
 pytestmark = pytest.mark.system
@@ -102,7 +100,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
     told: list[str] = []
     on, part = options.get("on"), options.get("part")
-    given = command.Command(str(to), on, part, ProgressConsole(told.append, False))
+    given = Command(str(to), on, part, ProgressConsole(told.append, False))
     prepare_command.run(given, recipe, lines)
     return "".join(told)
 

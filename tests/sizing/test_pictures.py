@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from dragoman.base.errors import DataError
-from dragoman.sizing.file_sources import source_of_pictures
+from dragoman.sources.file_examples import source_of_pictures
 
 
 @pytest.mark.parametrize(

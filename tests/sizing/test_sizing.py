@@ -22,8 +22,8 @@ from dragoman.data.split import side_of
 from dragoman.runs.recipe.recipe_text import shipped_recipes
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing import budget
-from dragoman.sizing.languages import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
+from dragoman.sizing.options import languages_of
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TEXT_TABLE
 from dragoman.tasks.catalogue import TASKS, Recipe, Run

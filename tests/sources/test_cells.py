@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.form import LinesForm
-from dragoman.sources.line.settings import LineSource
-from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.rows_form import MOST_CELLS, RowsForm
+from dragoman.sources.frames.form import FramesForm, FramesSource
+from dragoman.sources.line import LinesForm, LineSource
+from dragoman.sources.picture.form import PicturesForm, PictureSource
+from dragoman.sources.shared.rows import MOST_CELLS, RowsForm
 
 FORMS = {
     "frames": (FramesForm(FramesSource(bands=10)), 203),

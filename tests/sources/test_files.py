@@ -18,12 +18,10 @@ from row_files import RATE, tone, write_bars, write_idx, write_wav
 from dragoman.base.errors import DataError
 from dragoman.models.encoding import front_end
 from dragoman.sources.file_examples import content_of
-from dragoman.sources.frames.form import FramesForm
+from dragoman.sources.frames.form import FramesForm, FramesSource
 from dragoman.sources.frames.recordings import blocks_of, rate_of, samples_of, standard_input
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.picture.form import PicturesForm, patches_of
+from dragoman.sources.picture.form import PicturesForm, PictureSource, patches_of
 from dragoman.sources.picture.idx import is_idx, read_idx
-from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.files import InMemory
 
 soundfile = pytest.importorskip("soundfile")
@@ -239,7 +237,7 @@ def test_more_than_the_header_tells_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman.sources.frames.form.samples_of", lambda raw, rate: 0)
-    monkeypatch.setattr("dragoman.sources.shared.rows_form.MOST_ROWS", 40)
+    monkeypatch.setattr("dragoman.sources.shared.rows.MOST_ROWS", 40)
     assert "48 frames" in refused(write_wav(tmp_path / "a.wav", tone(400, 0.5)))
 
 
@@ -317,7 +315,7 @@ def test_names_that_lead_to_no_file(tmp_path: Path, read: Callable[[Path], objec
 
 
 def test_a_source_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.sources.shared.rows_form.MOST_ROWS", 40)
+    monkeypatch.setattr("dragoman.sources.shared.rows.MOST_ROWS", 40)
     assert "48 frames" in refused(write_wav(tmp_path / "a.wav", tone(400, 0.5)))
 
 

@@ -14,8 +14,7 @@ from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.pictures.bitmaps import png_of
 from dragoman.sources.file_examples import content_of
-from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PicturesForm, PictureSource
 
 LABELS = ("고양이", "big dog")
 

@@ -17,9 +17,8 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.languages import CODES, COUNTRIES
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST
-from dragoman.sizing.languages import given_language, given_languages, languages_of
-from dragoman.sizing.options import TrainOptions
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sizing.options import TrainOptions, given_language, given_languages, languages_of
+from dragoman.sources.picture.form import PictureSource
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.from_files import name_of

@@ -16,8 +16,7 @@ from trained_run import trained_run
 
 from dragoman.base.errors import DragomanError, RecipeError, RunError
 from dragoman.data.plan import Plan
-from dragoman.runs.corpora import plain_corpora, plain_pairs
-from dragoman.runs.moved_text import with_text
+from dragoman.runs.corpora import plain_corpora, plain_pairs, with_text
 from dragoman.runs.prepare import check_unchanged, prepare
 from dragoman.runs.run import RECIPE, TUNED, TUNING, WEIGHTS
 from dragoman.tasks.catalogue import Recipe, Run

@@ -32,7 +32,7 @@ from dragoman.base.errors import RunError, TrainingError
 from dragoman.data.batches import Batch
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.frames.form import FramesSource
 from dragoman.tasks.catalogue import TASKS
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks

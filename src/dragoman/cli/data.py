@@ -212,7 +212,7 @@ def prepare(args: PrepareArguments) -> None:
 
       dragoman train prepared
     """
-    from dragoman.cluster.command import Command
+    from dragoman.cluster.driver import Command
     from dragoman.prepare.command import run
     from dragoman.tasks import catalogue
 

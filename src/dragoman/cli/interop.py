@@ -42,7 +42,7 @@ def import_(args: ImportArguments) -> None:
     """
     from dragoman.interop.folder import import_model
     from dragoman.runs.run import refuse_occupied
-    from dragoman.sizing.languages import given_languages
+    from dragoman.sizing.options import given_languages
 
     if args.to is None:
         raise DragomanError("set the folder of the new run: --to RUN")

@@ -1,4 +1,5 @@
-"""Gives parts to workers until all are done, and reports progress.
+"""One command that does its share of the parts (``--on local:4``, ``--part 17/500``). It gives
+parts to workers until all are done, and reports progress.
 
 If a worker dies, its part goes to the end of the queue. Each part is tried ``TRIES`` times, as a
 task of Ray is with ``max_task_retries=2``, and is then given up. This process holds no state that
@@ -9,17 +10,28 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cluster.work import Way, Work, agree_on_way
-from dragoman.cluster.workers import Answer, Worker, Workers
+from dragoman.cluster.work import (
+    Answer,
+    Way,
+    Work,
+    Worker,
+    Workers,
+    actors,
+    agree_on_way,
+    processes,
+)
+from dragoman.stores import Store, open_store, whole_address
 
 logger = logging.getLogger("dragoman.cluster")
 
@@ -31,6 +43,11 @@ _TICK = 1.0
 _EVERY = 2.0
 """The seconds between two lines of progress on a terminal."""
 _EVERY_IN_LOGS = 30.0
+_PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
+_SHARE = re.compile(r"(\d{1,7})/([1-9]\d{0,6})\Z")
+
+Place = tuple[str, int | None]
+"""The kind of the workers, and their number; None for as many as there are cores."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +79,15 @@ class Driver:
     """Does one command's share of a job. Use it once."""
 
     def __init__(
-        self, work: Work, workers: Workers, parts: Sequence[int], of_command: Sequence[int],
-        console: ProgressConsole, *, mixed: bool = False,
-        seen: Callable[[Any], None] = lambda seen: None,
+        self, command: Command, work: Work, parts: Sequence[int], of_command: Sequence[int],
+        *, mixed: bool = False, seen: Callable[[Any], None] = lambda seen: None,
     ) -> None:  # fmt: skip
         """``parts``: the parts to do, of those of the command (``of_command``); ``mixed``: workers
         may compute in different ways; ``seen``: receives what was noted of each part."""
-        self._work, (self._number, self._new_worker) = work, workers
+        self._work, (self._number, self._new_worker) = work, workers_at(command.place)
         self._waiting = deque(parts)
         self._total, missing = (sum(map(work.lines, some)) for some in (of_command, parts))
-        self._progress = ProgressLine(self._total, self._total - missing, console)
+        self._progress = ProgressLine(self._total, self._total - missing, command.console)
         self._mixed, self._seen = mixed, seen
         self._asked: dict[Future[Answer], _Begun] = {}
         """The pending answers, each with its worker."""
@@ -309,3 +325,57 @@ def duration(seconds: float) -> str:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     days, hours = divmod(hours, 24)
     return f"{days} days {hours} h" if hours else f"{days} days"
+
+
+@dataclass(frozen=True)
+class Share:
+    """The parts of a command: every ``of``-th, from ``number`` (1 to ``of``) on; with number 0, it
+    only makes the plan."""
+
+    number: int = 1
+    of: int = 1
+
+    def has(self, part: int) -> bool:
+        """True if a part belongs to the share."""
+        return part % self.of == self.number - 1
+
+
+def share_of(given: str | None) -> Share:
+    """Parse a share of the parts, such as ``--part 17/500``. Errors: ``DragomanError``."""
+    if given is None:
+        return Share()
+    match = _SHARE.match(given)
+    if match is None or int(match[1]) > int(match[2]):
+        raise DragomanError(
+            f"--part {given}: use PART/PARTS, such as 1/500 to 500/500. 0/500 only creates the plan"
+        )
+    return Share(int(match[1]), int(match[2]))
+
+
+def place_of(given: str | None) -> Place:
+    """Parse ``--on local:4``; None means one process. Errors: ``DragomanError``."""
+    match = _PLACE.match(given or "local:1")
+    if match is None:
+        raise DragomanError(f"--on {given}: use local, local:4, ray or ray:40")
+    return match[1], int(match[2]) if match[2] else None
+
+
+def workers_at(place: Place) -> Workers:
+    """The workers of a place. Errors: ``DragomanError`` if Ray is not installed."""
+    name, number = place
+    return actors(number) if name == "ray" else processes(number)
+
+
+class Command:
+    """A command in parts: its output, its workers, and its share of the parts."""
+
+    def __init__(self, to: str, on: str | None, part: str | None, console: ProgressConsole) -> None:
+        """Read the options. Errors: ``DragomanError`` for invalid options."""
+        self.part, self.share, self.place = part, share_of(part), place_of(on)
+        self.to = whole_address(to)
+        self.console = console
+
+    @cached_property
+    def store(self) -> Store:
+        """The store to which the parts are written."""
+        return open_store(self.to)

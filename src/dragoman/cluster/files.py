@@ -14,9 +14,8 @@ from functools import partial
 from io import RawIOBase
 from typing import Any, Literal
 
+from dragoman import stores
 from dragoman.base.errors import DataError, needing
-from dragoman.stores.opened import is_remote, open_store, split_address
-from dragoman.stores.store import BLOCK, CHANGED, InputChanged, Stat, Store
 
 _PATTERN = re.compile(r"[*?\[]")
 _HIDDEN = (".", "_")
@@ -37,7 +36,7 @@ class File:
     store: str
     """The address of the store that contains it."""
     name: str
-    stat: Stat
+    stat: stores.Stat
     compression: Compression = ""
     """The compression, which is known once the plan is made."""
 
@@ -46,16 +45,16 @@ class File:
         """The name of the file in messages."""
         return f"{self.store.rstrip('/')}/{self.name}"
 
-    def open(self) -> Store:
+    def open(self) -> stores.Store:
         """Open the store of the file."""
-        return open_store(self.store)
+        return stores.open_store(self.store)
 
     def check_unchanged(self) -> None:
         """Errors: ``InputChanged`` if the file has changed."""
         if self.open().stat(self.name) != self.stat:
-            raise InputChanged(f"{self.place} {CHANGED}")
+            raise stores.InputChanged(f"{self.place} {stores.CHANGED}")
 
-    def read(self, start: int, length: int, store: Store | None = None) -> bytes:
+    def read(self, start: int, length: int, store: stores.Store | None = None) -> bytes:
         """Read bytes of the file, fewer only at its end. ``store``: its store, if it is open
         already.
 
@@ -64,14 +63,14 @@ class File:
         length = max(0, min(length, self.stat.size - start))
         data = (store or self.open()).read(self.name, start, length, self.stat.tag)
         if len(data) != length:
-            raise InputChanged(f"{self.place} {CHANGED}")
+            raise stores.InputChanged(f"{self.place} {stores.CHANGED}")
         return data
 
     def blocks(self, start: int = 0, length: int | None = None) -> Iterator[bytes]:
         """The stored bytes of the file, or of a stretch of it, block by block."""
         store = self.open()
         end = self.stat.size if length is None else start + length
-        while start < end and (block := self.read(start, min(BLOCK, end - start), store)):
+        while start < end and (block := self.read(start, min(stores.BLOCK, end - start), store)):
             start += len(block)
             yield block
 
@@ -95,8 +94,8 @@ def files_of(addresses: Sequence[str]) -> list[File]:
 
 
 def _files(address: str) -> Iterator[File]:
-    store, name = split_address(address)
-    if not is_remote(address):
+    store, name = stores.split_address(address)
+    if not stores.is_remote(address):
         if os.path.isfile(address):
             store, name = os.path.split(store)
         elif _PATTERN.search(store) and not os.path.isdir(address):
@@ -107,7 +106,7 @@ def _files(address: str) -> Iterator[File]:
             name = os.path.relpath(whole, store)
         elif not os.path.isdir(address):
             raise DataError(f"there is no file {address}")
-    files = open_store(store)
+    files = stores.open_store(store)
     listed = not store.startswith("http")
     pattern = _PATTERN.search(name) if listed else None
     if name and not pattern and (stat := files.stat(name)) is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BufferedReader
@@ -29,7 +30,6 @@ from dragoman.data.files.lines import LONGEST, LOOKED_AT
 _MAGIC = b"PAR1"
 """The first bytes of each Parquet file."""
 END = b"\n"
-_UTF8_MARK = b"\xef\xbb\xbf"
 TOO_LONG = f"bytes, but a line may have at most {LONGEST:,}"
 _NOT_UTF8 = "has bytes that are not UTF-8; each is read as U+FFFD"
 _SHOWN = 1 << 20
@@ -208,7 +208,7 @@ def lines_of(file: File, stretch: Stretch) -> Iterator[RawLine]:
 def decode(line: bytes, *, first: bool) -> str:
     """Decode a line as ``data.lines`` does; ``first``: True for the first line of its file."""
     if first:
-        line = line.removeprefix(_UTF8_MARK)
+        line = line.removeprefix(BOM_UTF8)
     return line.decode("utf-8", "surrogateescape").removesuffix("\r")
 
 

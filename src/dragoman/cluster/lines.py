@@ -1,5 +1,5 @@
-"""A verb's work on lines: the model that each worker makes, the output of a part, the list of parts
-that are done, and the final files next to them.
+"""A verb's work on lines: the command that does its share of the parts, the model that each worker
+makes, the output of a part, the list of parts that are done, and the final files next to them.
 
 The note about a part is written before the part itself, under a name with the digest of the output:
 so every part in the store has a note, whoever wrote it and whenever that process was killed.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -21,12 +22,21 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from dragoman.base.errors import DragomanError
-from dragoman.base.wording import plural
+from dragoman.base.wording import plural, shorten
+from dragoman.cluster.driver import Command, Driver, duration
 from dragoman.cluster.files import compress
 from dragoman.cluster.kinds import InputKind, PartOfInput, Row
-from dragoman.cluster.plan import PartsPlan
-from dragoman.cluster.work import NOTES, Way, Work
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.cluster.plan import (
+    PARTS_PLANS,
+    PLAN,
+    Asked,
+    PartsPlan,
+    check_same,
+    make_plan,
+    stored_plan,
+)
+from dragoman.cluster.work import NOTES, Way, Work, way_that_stands
+from dragoman.stores import InputChanged, Stat, Store, StoreError
 
 WINDOW = 4000
 """The number of rows that the mapper gets at once."""
@@ -37,6 +47,8 @@ DONE = f"{NOTES}/done.json"
 BAD_LINES = f"{NOTES}/bad-lines.jsonl"
 _AT_ONCE = 16
 """The most parallel requests for small objects."""
+_SHOWN = 1_000
+"""The most characters of a list of names in a message."""
 
 Texts = tuple[str, ...]
 """The texts of one row: a text, or a source and its translation."""
@@ -307,3 +319,67 @@ def _digest(store: Store, name: str, stat: Stat) -> str:
     for block in store.blocks(name, stat):
         digest.update(block)
     return digest.hexdigest()
+
+
+def run(
+    command: Command, asked: Asked, make: MakeMapper, *, mixed: bool = False,
+    seen: Callable[[Any], None] = lambda seen: None,
+) -> None:  # fmt: skip
+    """Map the lines of the inputs, or continue. ``mixed``, ``seen``: as in ``Driver``.
+
+    Errors: ``DragomanError``, also if parts were given up.
+    """
+    share, store, say = command.share, command.store, command.console.say
+    began = time.monotonic()
+    plan, is_new = stored_plan(
+        store, PARTS_PLANS, lambda: make_plan(asked),
+        lambda plan: check_same(plan, asked, store.address, mixed=mixed),
+    )  # fmt: skip
+    job = Job(command.to, plan, make, way=way_that_stands(store))
+    total = len(job.parts)
+    if is_new:
+        took = duration(time.monotonic() - began)
+        say(f"{plural(plan.lines, 'line')} in {plural(total, 'part')}, counted in {took}")
+    if share.number == 0:
+        return
+    listed = standing(job)
+    bad = was_done(job, listed)
+    if bad is not None:
+        say(f"all {plural(total, 'part is', 'parts are')} complete already. There is nothing to do")
+        _tell_bad(job, bad, say)
+        return
+    of_share = range(share.number - 1, total, share.of)
+    mine = [number for number in of_share if number not in listed]
+    if mine:
+        if len(mine) < len(of_share):
+            say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} are complete")
+        try:
+            Driver(command, job, mine, of_share, mixed=mixed, seen=seen).run()
+        except DragomanError:
+            # If no model could be opened, the plan must not block the next command.
+            if is_new and way_that_stands(store) is None:
+                store.remove(PLAN)
+            raise
+    lacking = missing(job, standing(job))
+    own = [job.name(number) for number in lacking if share.has(number)]
+    if own:
+        count, names = plural(len(own), "part is", "parts are"), shorten(", ".join(own), _SHOWN)
+        raise DragomanError(
+            f"{count} missing in {command.to}, although all were written: {names}. Run the same "
+            "command to create them again"
+        )
+    if lacking:
+        count = plural(len(lacking), "part", "parts")
+        say(f"all parts of share {command.part} are complete; {count} of other shares are missing")
+        return
+    _tell_bad(job, finish(job), say)
+    store.sweep()
+    say(f"all {plural(total, 'part is', 'parts are')} complete: {command.to}")
+
+
+def _tell_bad(job: Job, bad: int, say: Callable[[str], None]) -> None:
+    if bad:
+        say(
+            f"{plural(bad, 'line was', 'lines were')} not read correctly: "
+            f"{job.store.place(BAD_LINES)}"
+        )

@@ -16,20 +16,10 @@ from pydantic import TypeAdapter
 
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.wording import shorten
+from dragoman.cluster import kinds
 from dragoman.cluster.files import File
-from dragoman.cluster.kinds import (
-    KINDS,
-    Fields,
-    InputKind,
-    KindName,
-    PartOfInput,
-    Stretch,
-    check_count,
-    cut_together,
-    kind_of,
-)
 from dragoman.cluster.work import NOTES, check_conditional
-from dragoman.stores.store import InputChanged, Stat, Store, StoreError
+from dragoman.stores import InputChanged, Stat, Store, StoreError
 
 PLAN = f"{NOTES}/plan.json"
 VERSION = 4
@@ -48,7 +38,7 @@ class Asked:
     """The options that determine the output."""
     lines: int
     """The most lines of a part."""
-    fields: Fields
+    fields: kinds.Fields
     files: tuple[tuple[File, ...], ...]
     """The inputs; each has several files if their lines belong together."""
     language: str | None = None
@@ -61,8 +51,8 @@ class Input:
     """One file, or several whose lines belong together, cut into parts."""
 
     files: tuple[File, ...]
-    kind: KindName
-    stretches: tuple[tuple[Stretch, ...], ...]
+    kind: kinds.KindName
+    stretches: tuple[tuple[kinds.Stretch, ...], ...]
     """For each part, the stretch of each file."""
 
 
@@ -75,11 +65,11 @@ class PartsPlan:
     version: int = VERSION
 
     @property
-    def parts(self) -> list[tuple[InputKind, PartOfInput]]:
+    def parts(self) -> list[tuple[kinds.InputKind, kinds.PartOfInput]]:
         """All parts in order, each with the kind that reads it."""
         fields = self.asked.fields
         return [
-            (KINDS[entry.kind], PartOfInput(entry.files, stretches, fields))
+            (kinds.KINDS[entry.kind], kinds.PartOfInput(entry.files, stretches, fields))
             for entry in self.inputs
             for stretches in entry.stretches
         ]
@@ -141,18 +131,18 @@ def stored_plan(
 def make_plan(asked: Asked) -> PartsPlan:
     """Read all inputs once and cut them. Errors: ``DataError`` for an input that cannot be read."""
     plan = PartsPlan(asked, tuple(_input_of(files, asked) for files in asked.files))
-    check_count(len(plan.parts), plan.lines)
+    kinds.check_count(len(plan.parts), plan.lines)
     return plan
 
 
 def _input_of(files: tuple[File, ...], asked: Asked) -> Input:
-    (name, *others), files = zip(*map(kind_of, files), strict=True)
+    (name, *others), files = zip(*map(kinds.kind_of, files), strict=True)
     if any(other != name for other in others):
         raise DataError(f"{files[0].place} and {files[1].place} have different formats")
-    kind = KINDS[name]
+    kind = kinds.KINDS[name]
     for file in files:
         kind.check(file, asked.fields, asked.language)
-    stretches = cut_together(files, kind, asked.lines)
+    stretches = kinds.cut_together(files, kind, asked.lines)
     if len(files) == 1 and name == "text" and len(asked.fields.read) > 1:
         raise DataError(
             f"{files[0].place} has one text per line, but two are needed. Give a file of sources "

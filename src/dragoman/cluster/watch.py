@@ -17,8 +17,7 @@ from tempfile import TemporaryDirectory
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.cluster.files import File, files_of
 from dragoman.cluster.work import NOTES, check_conditional
-from dragoman.stores.opened import is_remote, open_store, whole_address
-from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
+from dragoman.stores import BLOCK, InputChanged, Stat, Store, is_remote, open_store, whole_address
 
 BAD = f"{NOTES}/bad"
 """The folder of notes on the inputs that could not be processed, one file each."""

@@ -1,21 +1,35 @@
-"""Work in parts, as driver and workers see it, and the agreement on how all workers compute."""
+"""Work in parts as driver and workers see it, the agreement on how all workers compute, and the
+workers: processes of this machine, or actors of Ray on the machines of its cluster.
+
+The answer of a worker is a future; one with an exception means that the worker is lost. Ray runs
+its actors and reports lost ones; only the store knows which parts are done, so the loss of Ray's
+head loses nothing.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
-from dragoman.stores.opened import open_store
-from dragoman.stores.store import Store, StoreError
+from dragoman.base.errors import DragomanError, needing
+from dragoman.base.workers import WorkerProcess, may_copy
+from dragoman.native.processor import THREADS, cores, share_cores
+from dragoman.stores import Store, StoreError, open_store
 
 NOTES = "_dragoman"
 """The folder of notes next to the parts: programs that read folders of data skip such names."""
 _WAY = f"{NOTES}/way.json"
 _TRIAL = f"{NOTES}/trial-"
+Answer = tuple[Any, Any] | str
+"""A way and a line for people; or the notes of a part and whether this worker's output was
+committed; or the message of an error that another try cannot fix."""
 
 
 @dataclass(frozen=True)
@@ -107,3 +121,85 @@ class Work(ABC):
     def do(self, number: int, tools: Any, way: Way) -> tuple[Any, bool]:
         """Do a part and commit it. Returns what was noted of it, and True if this output was the
         first to be committed. Errors: ``DragomanError``."""
+
+
+class Hand:
+    """The code of a worker, in its own process."""
+
+    def __init__(self) -> None:
+        self._work: Work | None = None
+        self._tools: Any = None
+        self._way = Way()
+
+    def answer(self, asked: Work | int) -> Answer:
+        """Open the model of some work, or do a part of it."""
+        try:
+            if isinstance(asked, Work):
+                self._work = asked
+                self._tools, self._way, description = asked.begin()
+                return self._way, description
+            assert self._work is not None, "work comes first"
+            return self._work.do(asked, self._tools, self._way)
+        except DragomanError as error:
+            return str(error)
+
+
+class Worker(NamedTuple):
+    """A process somewhere, with a model of its own."""
+
+    ask: Callable[[Work | int], Future[Answer]]
+    """Opens the model of some work, or does a part of it."""
+    stop: Callable[[], None]
+    """Ends the process, whatever it does."""
+
+
+Workers = tuple[int, Callable[[], Worker]]
+"""The number of workers at a time, and a function that starts one."""
+
+
+_hand = Hand()
+"""The worker's state in this process, if it is a worker."""
+
+
+def _answer(asked: Work | int) -> Answer:
+    return _hand.answer(asked)
+
+
+def local_worker(cores: int) -> Worker:
+    """A process of this machine on some of the cores that this process may use."""
+    process = WorkerProcess(share_cores, cores, os.environ.get(THREADS), copy=may_copy())
+    return Worker(partial(process.ask, _answer), process.stop)
+
+
+def processes(number: int | None) -> Workers:
+    """Processes that share the cores; None: one for each core."""
+    wanted = number or cores()
+    return wanted, lambda: local_worker(max(1, cores() // wanted))
+
+
+class _Actor(Hand):
+    """The worker's code in an actor, on one core."""
+
+    def __init__(self) -> None:
+        share_cores(1, None)
+        super().__init__()
+
+
+def _ray_worker(ray: Any) -> Worker:
+    """An actor of Ray on one core."""
+    made = ray.remote(num_cpus=1, max_restarts=0)(_Actor)
+    actor = made.options(runtime_env={"env_vars": {THREADS: "1"}}).remote()
+    return Worker(lambda asked: actor.answer.remote(asked).future(), lambda: ray.kill(actor))
+
+
+def actors(number: int | None) -> Workers:
+    """Actors of Ray; None: one for each core of its cluster. Errors: ``DragomanError`` without
+    Ray."""
+    with needing("ray", "Ray is not installed", then=". Or use --on local"):
+        import ray
+    if not ray.is_initialized():
+        # This uses the cluster that RAY_ADDRESS names, or starts one on this machine.
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+    there: Any = ray
+    number = number or max(1, int(there.cluster_resources().get("CPU", 1)))
+    return number, lambda: _ray_worker(there)

@@ -151,7 +151,8 @@ def in_parts(
     on besides the options. ``seen``: gets what the work has seen in each part. Errors:
     ``DragomanError``.
     """
-    from dragoman.cluster import command
+    from dragoman.cluster import lines
+    from dragoman.cluster.driver import Command
 
     option = "--on" if args.on is not None else "--part"
     for name in verb.unfit:
@@ -172,8 +173,8 @@ def in_parts(
     asked = _job_request(verb, given, runs, inputs, reads, language, further or {})
     make = partial(_mapper, verb.make, given, runs, reads)
     console = progress_console(getattr(args, "quiet", False))
-    work = command.Command(args.to, args.on, args.part, console)
-    command.run(work, asked, make, mixed=args.mixed, seen=seen)
+    work = Command(args.to, args.on, args.part, console)
+    lines.run(work, asked, make, mixed=args.mixed, seen=seen)
 
 
 def _inputs(verb: LineVerb, args: Any) -> list[list[str]]:

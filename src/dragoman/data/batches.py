@@ -24,6 +24,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dragoman.base.wording import plural
 from dragoman.data.hashing import hashes
 from dragoman.data.masking import Masked
 from dragoman.nn.layout import Layout, Sequences
@@ -54,6 +55,11 @@ class ExampleBatch(ABC):
     @abstractmethod
     def part(self, first: int, last: int) -> Self:
         """Return a batch of the examples from ``first`` to ``last``, last excluded."""
+
+    def summary(self) -> str:
+        """Return one line with the sizes of the batch."""
+        count, read = plural(len(self), "example"), plural(self.measured.total, "token")
+        return f"{count}, {read}, the longest {self.measured.longest}"
 
     def to(self, device: torch.device | str) -> Self:
         """Return the same batch on another device."""
@@ -99,7 +105,6 @@ class Batch(ExampleBatch):
         return self.target_in.layout.total
 
     def summary(self) -> str:
-        """Return one line with the sizes of the batch."""
         source, target = self.source.layout, self.target_in.layout
         return (
             f"{len(self)} examples, {source.total} source and {target.total} target tokens, "
@@ -254,7 +259,6 @@ class MaskedBatch(ExampleBatch):
     """The number of each piece's example in the store."""
 
     def summary(self) -> str:
-        """Return one line with the sizes of the batch."""
         layout = self.source.layout
         return (
             f"{len(self)} examples, {layout.total} tokens, {len(self.wanted)} of them masked, the "

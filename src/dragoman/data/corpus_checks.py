@@ -16,8 +16,7 @@ from typing import Any
 
 from dragoman.base.reading import NOT_UTF8, readable
 from dragoman.base.wording import shorten
-from dragoman.data.block_sampler import Block
-from dragoman.data.correspondence import Correspondence, Moved, find_correspondence
+from dragoman.data.correspondence import Block, Correspondence, Moved, find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.encoding import encoding_of, iconv, pipe
 from dragoman.forms.form import Pair

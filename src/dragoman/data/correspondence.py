@@ -1,4 +1,5 @@
-"""This module judges from a sample whether line n of one side translates line n of the other.
+"""This module takes a sample of a corpus while it is read, in evenly spread blocks of consecutive
+pairs, and judges from it whether line n of one side translates line n of the other.
 
 The sample is cut into parts. The pairs of each part are scored with a dictionary that is learned
 from the other parts (``alignment.py``), so that no pair is evidence for itself. True
@@ -16,15 +17,15 @@ word; scripts without spaces are read character by character.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman.alignment import Dictionary, learn_dictionary
-from dragoman.data.block_sampler import Block, spread
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import SPACELESS
 
@@ -71,6 +72,60 @@ _EXAMPLES = 3
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+_BLOCK = 32
+"""The number of pairs in a block."""
+_BLOCKS = 128
+
+Block = list[Pair]
+Item = TypeVar("Item")
+
+
+class BlockSampler:
+    """This class samples blocks of consecutive pairs, evenly spread over a corpus of any length."""
+
+    def __init__(self) -> None:
+        self._kept: list[Block] = []
+        self._every = 1
+
+    def watch(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yield all pairs, and keep some of them."""
+        block: Block = []
+        number = count = 0
+        for pair in pairs:
+            if number % self._every == 0:
+                block.append(pair)
+            count += 1
+            if count == _BLOCK:
+                self._keep(block)
+                block, count, number = [], 0, number + 1
+            yield pair
+        self._keep(block)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The sampled blocks in order, at most 128."""
+        return spread(self._kept, _BLOCKS)
+
+    def _keep(self, block: Block) -> None:
+        if block:
+            self._kept.append(block)
+        if len(self._kept) >= 2 * _BLOCKS:
+            self._kept = self._kept[::2]
+            self._every *= 2
+
+
+def sample_blocks(pairs: Iterable[Pair]) -> list[Block]:
+    """Read pairs, and return blocks of consecutive ones, as ``BlockSampler`` samples them."""
+    sampler = BlockSampler()
+    for _ in sampler.watch(pairs):
+        pass
+    return sampler.blocks
+
+
+def spread(items: Sequence[Item], most: int) -> list[Item]:
+    """Return at most ``most`` of the items, evenly spread."""
+    places = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)
+    return [items[place] for place in places.tolist()]
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,6 @@ class Download:
     name: str
     description: str
     licence: str
-    languages: tuple[str, str]
-    """The codes of source and target, as in the names of the files."""
-    parts: dict[str, tuple[str, str]]
-    """``train``, ``dev``, ``test``: the names of the source and the target file."""
     files: tuple[RemoteFile, ...]
 
     @property
@@ -68,12 +64,6 @@ MULTI30K = Download(
     name="multi30k",
     description="Image captions, English and German: 29,000 to train, 1,014 dev, 1,000 test",
     licence="captions without a stated licence; images for research and education",
-    languages=("en", "de"),
-    parts={
-        "train": ("train.en.gz", "train.de.gz"),
-        "dev": ("val.en.gz", "val.de.gz"),
-        "test": ("test_2016_flickr.en.gz", "test_2016_flickr.de.gz"),
-    },
     files=_files(
         "https://raw.githubusercontent.com/multi30k/dataset/"
         "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/",
@@ -123,17 +113,18 @@ def fetch(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{folder}: cannot make this folder: {_reason(error)}.") from error
-    return tuple(_fetch_file(file, folder, origin, progress) for file in download.files)
+    paths = []
+    for file in download.files:
+        paths.append(_fetch_file(file, folder, origin))
+        if progress:
+            progress(file.name, file.size, file.size)
+    return tuple(paths)
 
 
-def _fetch_file(
-    file: RemoteFile, folder: Path, origin: Path | None, progress: Progress | None
-) -> Path:
+def _fetch_file(file: RemoteFile, folder: Path, origin: Path | None) -> Path:
     path = folder / file.name
     if path.exists():
         if _is_right(path, file):
-            if progress:
-                progress(file.name, file.size, file.size)
             return path
         raise DataError(
             f"{path} already exists and is not the file of this download (its size or SHA-256 "
@@ -152,8 +143,6 @@ def _fetch_file(
             f"{source} has the SHA-256 {digest} where {file.sha256} is expected.{_NOT_IT}"
         )
     write_bytes(path, content)
-    if progress:
-        progress(file.name, file.size, file.size)
     return path
 
 

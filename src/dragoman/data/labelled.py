@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.base.wording import plural
 from dragoman.data.batches import ExampleBatch, Values, number_examples, rows_of, with_symbol
 from dragoman.data.hashing import hashes
 from dragoman.forms.form import Form
@@ -72,12 +71,6 @@ class LabelledBatch(ExampleBatch):
     """(B,) the label of the example that each is mixed with; None without mixing."""
     shares: Tensor | None = None
     """(B,) the share of each example's own label, from 0 to 1."""
-
-    def summary(self) -> str:
-        """Return one line with the sizes of the batch."""
-        layout = self.source.layout
-        read = f"{plural(len(self), 'text')}, {plural(layout.total, 'token')}"
-        return f"{read}, the longest {layout.longest}"
 
     def part(self, first: int, last: int) -> LabelledBatch:
         return LabelledBatch(
@@ -231,12 +224,6 @@ class TaggedBatch(ExampleBatch):
     @property
     def measured(self) -> Layout:
         return self.read.source.layout
-
-    def summary(self) -> str:
-        """Return one line with the sizes of the batch."""
-        layout = self.read.source.layout
-        read = f"{plural(len(self), 'sentence')}, {plural(layout.total, 'token')}"
-        return f"{read}, the longest {layout.longest}"
 
     def part(self, first: int, last: int) -> TaggedBatch:
         begin, end = (sum(self.read.counts[:place]) for place in (first, last))

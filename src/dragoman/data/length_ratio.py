@@ -11,9 +11,8 @@ unusual.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,16 +35,12 @@ class LengthRatio:
     least: float
     greatest: float
 
-    @staticmethod
-    def step(pairs: int) -> int:
-        """Return n such that every n-th pair is used."""
-        return max(1, -(-pairs // _MOST))
-
     @classmethod
     def of(cls, source: Lengths, target: Lengths) -> Self | None:
-        """Estimate the ratio from the lengths of every ``step``-th training pair; None for too
-        few."""
-        s, t = (lengths.astype(np.float64) for lengths in (source, target))
+        """Estimate the ratio from the lengths of all training pairs, or of many of them, evenly
+        spread; None for too few."""
+        step = max(1, -(-len(source) // _MOST))
+        s, t = (lengths[::step].astype(np.float64) for lengths in (source, target))
         s, t = s[s > 0], t[s > 0]
         if len(s) < _FEWEST:
             return None
@@ -59,12 +54,3 @@ class LengthRatio:
             return 0
         delta = (target - self.ratio * source) / source**0.5
         return int(delta > self.greatest) - int(delta < self.least)
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the values by name, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, note: Mapping[str, Any]) -> Self:
-        """Return the ratio that ``to_dict`` wrote."""
-        return cls(note["ratio"], note["least"], note["greatest"])

@@ -26,8 +26,7 @@ from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.formats.units.document import Code, Target, Unit, target_of
 from dragoman.forms.form import Form, Passage
-from dragoman.forms.pieces import piece_spans
-from dragoman.forms.shown_words import ShownWord, words_of
+from dragoman.forms.shown_words import ShownWord, piece_spans, words_of
 from dragoman.search.hypothesis import Hypothesis
 
 MOST_BETWEEN = 1000

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from dragoman.engine.alignment_head import Alignment
 from dragoman.formats.units.document import Code
-from dragoman.forms.pieces import piece_spans
-from dragoman.forms.shown_words import ShownWord
+from dragoman.forms.shown_words import ShownWord, piece_spans
 
 LEFT_EMPTY = 1000.0
 """The cost of giving no word to an element that had some: more than all that can be gained."""

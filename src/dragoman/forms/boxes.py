@@ -34,7 +34,7 @@ from dragoman.base.reading import read_json
 from dragoman.base.settings import Settings
 from dragoman.forms.form import SPECIAL, Booleans, Rules, Symbols, WrittenForm
 from dragoman.forms.labels import LONGEST, MOST
-from dragoman.forms.pieces import SPACE
+from dragoman.forms.subwords.sampling import SPACE
 
 PER_BOX = 5
 """The number of symbols of a box."""

@@ -14,9 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.reading import read_json
@@ -100,10 +97,6 @@ class Labels(Form):
         """Return the value of a label; None if it is unknown."""
         return self._values.get(plain(label))
 
-    def encode(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
-        """Return the value of each label, (1,), as a store keeps it. All must be known."""
-        return [np.array([self._values[plain(text)]], np.int32) for text in texts]
-
     def summary(self) -> str:
         """Return the first names, and the number of the others."""
         return _quote(self.names)
@@ -111,7 +104,8 @@ class Labels(Form):
     # ---- the methods of a form
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
-        return [value.tolist() for value in self.encode(raws)]
+        """Return the value of each label. All must be known."""
+        return [[self._values[plain(raw)]] for raw in raws]
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         return [" ".join(self.names_of(output)) for output in outputs]

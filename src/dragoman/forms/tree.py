@@ -24,6 +24,8 @@ an unclosed bracket makes a whole file one tree."""
 MAX_LENGTH = 10_000
 """The most characters of a word or of a label."""
 
+TREE_ENDINGS = (".mrg", ".ptb", ".parse")
+"""The endings of files of bracketed trees."""
 TOP = "TOP"
 """The label of the outermost bracket, if a treebank writes none."""
 TOPS = frozenset({"", TOP, "S1", "ROOT"})

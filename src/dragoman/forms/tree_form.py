@@ -29,7 +29,7 @@ from dragoman.base.reading import read_json
 from dragoman.base.settings import Settings
 from dragoman.base.wording import plural
 from dragoman.forms.form import SPECIAL, Booleans, Rules, Symbols, WrittenForm
-from dragoman.forms.pieces import SPACE
+from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.tree import DEEPEST, Tree, TreeError, read_trees
 
 _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}

@@ -23,9 +23,17 @@ from typing import Any
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes, read_json
-from dragoman.forms.subwords.protobuf import TOKEN, field_bytes, field_number, fields, read_varint
 from dragoman.forms.subwords.sampling import SPACE
-from dragoman.forms.subwords.text import MOST_TOKENS, Text, TextSettings
+from dragoman.forms.subwords.text import (
+    MOST_TOKENS,
+    TOKEN,
+    Text,
+    TextSettings,
+    field_bytes,
+    field_number,
+    fields,
+    read_varint,
+)
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 MOST_JSON = 8 << 20

@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.metrics.chrf import f_score
 from dragoman.metrics.translation import (
     MetricName,
     References,
@@ -44,6 +43,7 @@ from dragoman.metrics.translation import (
     build_metric,
     check_lengths,
     compose,
+    f_score,
     form_of,
 )
 

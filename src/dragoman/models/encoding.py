@@ -30,7 +30,7 @@ from dragoman.nn.embedding import Embedding, Positions, add_positions, embed
 from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, Stack, stack_of
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.shared.rows import RowsSource
 
 SourceInput = int | RowsSource
 """The input of a network: the number of different tokens, or the settings of rows."""

@@ -35,7 +35,7 @@ from dragoman.models.settings import CodesSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
 from dragoman.sources.picture.codes_form import CodeSymbols
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PictureSource
 
 _EPSILON = 1e-3
 """A margin that keeps the outermost levels within reach of tanh without adding another level (as in

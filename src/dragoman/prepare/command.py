@@ -18,14 +18,14 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.cluster.command import Command
+from dragoman.cluster.driver import Command, Driver
 from dragoman.cluster.plan import stored_plan
 from dragoman.cluster.work import NOTES
 from dragoman.data import store_writer
-from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.cleaning import CleaningReport, nothing_left
 from dragoman.data.corpus_checks import Doubt, find_doubts
+from dragoman.data.correspondence import sample_blocks
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store
 from dragoman.forms.form import Pair
@@ -34,7 +34,7 @@ from dragoman.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_pl
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, sums_file, with_checksum
-from dragoman.stores.store import Store
+from dragoman.stores import Store
 from dragoman.tasks.catalogue import Recipe
 
 _SAMPLED = 128
@@ -89,7 +89,7 @@ def _do(command: Command, stage: stages.PlanStage) -> None:
     own = [number for number in missing if command.share.has(number)]
     others = [number for number in missing if not command.share.has(number)]
     random.shuffle(others)  # so that two shares do not do the same parts in the same order
-    command.drive(stage, [*own, *others], range(stage.parts))
+    Driver(command, stage, [*own, *others], range(stage.parts)).run()
 
 
 def report_of(store: Store, plan: DataPlan) -> CleaningReport:
@@ -207,10 +207,7 @@ def _doubts(plan: DataPlan) -> list[Doubt]:
     for number, corpus in enumerate(recipe.data.train):
         parts = [n for n, part in enumerate(plan.parts) if part.corpus == number]
         if len(parts) <= _SAMPLED:
-            sampler = BlockSampler()
-            for _ in sampler.watch(chain.from_iterable(map(plan.pairs, parts))):
-                pass
-            blocks = sampler.blocks
+            blocks = sample_blocks(chain.from_iterable(map(plan.pairs, parts)))
         else:
             step = len(parts) / _SAMPLED
             some = [parts[int(place * step)] for place in range(_SAMPLED)]

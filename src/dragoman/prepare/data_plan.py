@@ -13,17 +13,8 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from dragoman.base.errors import RecipeError, RunError
+from dragoman.cluster import kinds
 from dragoman.cluster.files import File, files_of
-from dragoman.cluster.kinds import (
-    KINDS,
-    Stretch,
-    check_count,
-    cut_together,
-    decode,
-    kind_of,
-    lines_of,
-    place_of,
-)
 from dragoman.cluster.plan import VERSION
 from dragoman.data.files import corpora
 from dragoman.data.files.bilingual import jsonl_pairs, tsv_pairs
@@ -31,7 +22,7 @@ from dragoman.data.files.corpora import format_of, read_pairs
 from dragoman.data.files.lines import far_too_long
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
-from dragoman.stores.store import InputChanged
+from dragoman.stores import InputChanged
 from dragoman.tasks.catalogue import Recipe
 
 _BY_LINES = ("lines", "tsv", "jsonl")
@@ -45,7 +36,7 @@ class PartOfCorpus:
     """Some lines of a corpus, or all of it."""
 
     corpus: int
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[kinds.Stretch, ...]
     """The stretch of each of its files; empty if the corpus is read as a whole."""
 
 
@@ -76,7 +67,7 @@ class DataPlan:
         part = self.parts[number]
         if not part.stretches:
             return self.names[part.corpus]
-        return place_of(self.files[part.corpus][0], part.stretches[0])
+        return kinds.place_of(self.files[part.corpus][0], part.stretches[0])
 
     def lines_of(self, number: int) -> int:
         """The number of lines of a part, or 0 if it is unknown."""
@@ -121,15 +112,15 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
     for number, corpus in enumerate(recipe.data.train):
         next(read_pairs(corpus), None)  # a problem of a file is reported at once
         paths = chain.from_iterable(map(corpora.files_of, (corpus.source, corpus.target)))
-        of_corpus = tuple(kind_of(file)[1] for file in files_of([*map(str, paths)]))
+        of_corpus = tuple(kinds.kind_of(file)[1] for file in files_of([*map(str, paths)]))
         files.append(of_corpus)
         if format_of(corpus) not in _BY_LINES:
             parts.append(PartOfCorpus(number, ()))
             continue
-        cut = cut_together(of_corpus, KINDS["text"], lines)
+        cut = kinds.cut_together(of_corpus, kinds.KINDS["text"], lines)
         parts += [PartOfCorpus(number, some) for some in cut]
     known = sum(part.stretches[0].lines for part in parts if part.stretches)
-    check_count(len(parts), known)
+    kinds.check_count(len(parts), known)
     partitions = -(-known // _OF_PARTITION) or 1
     return DataPlan(
         recipe, lines, tuple(files), tuple(parts),
@@ -194,8 +185,8 @@ def _check_unchanged(files: Iterable[File]) -> None:
         file.check_unchanged()
 
 
-def _lines(file: File, stretch: Stretch) -> Iterator[str]:
-    for number, raw in enumerate(lines_of(file, stretch), start=stretch.first + 1):
+def _lines(file: File, stretch: kinds.Stretch) -> Iterator[str]:
+    for number, raw in enumerate(kinds.lines_of(file, stretch), start=stretch.first + 1):
         if raw.data is None:
             raise far_too_long(file.place, number, f"{raw.size:,}")
-        yield decode(raw.data, first=number == 1)
+        yield kinds.decode(raw.data, first=number == 1)

@@ -39,7 +39,7 @@ from dragoman.runs.corpora import lines_of_text, moses_of, sides_of_vocabularies
 from dragoman.runs.prepared import TOKENS, with_checksum
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import load_forms
-from dragoman.stores.store import BLOCK, Content, Store, StoreError
+from dragoman.stores import BLOCK, Content, Store, StoreError
 
 FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"
 LINES, SHARDS = "lines", "shards"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -30,11 +30,11 @@ from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
 from dragoman.forms.sides import Forms
 from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner, spoken_corpora
+from dragoman.runs.folders import cache_folder
 from dragoman.runs.links import links_of_trees, training_links
 from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
-from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.frames import synthetic_voices
 
 _LOOKED_AT = 2000
@@ -96,10 +96,12 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     two_texts = len(recipe.spec.texts) > 1
     if two_texts and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _share_of_several_sentences(store, real, recipe.languages.source)
-    if two_texts and (ratio := _length_ratio(store, real)):
-        notes[LENGTHS] = ratio.to_dict()
-        if forms.source.spaced and not recipe.data.moses:
-            notes[LONGEST_WORDS] = _longest_words(store, real)
+    if two_texts:
+        source, target = (store.lengths[side][:real] for side in ("source", "target"))
+        if ratio := LengthRatio.of(source, target):
+            notes[LENGTHS] = asdict(ratio)
+            if forms.source.spaced and not recipe.data.moses:
+                notes[LONGEST_WORDS] = _longest_words(store, real)
     _say_dropped(store.notes.get("cleaning", {}), recipe.spec.noun, say)
     if (groups := _groups(recipe)) is not None:
         notes["groups"] = groups
@@ -110,12 +112,12 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
     if recipe.training.guided.weight:
-        source, target = forms.source.vocabulary, forms.target
-        assert source is not None  # else the recipe is refused
-        if target.has_links:
-            links = links_of_trees(store, source, forms.trees.symbols)
+        vocabulary = forms.source.vocabulary
+        assert vocabulary is not None  # else the recipe is refused
+        if forms.target.has_links:
+            links = links_of_trees(store, vocabulary, forms.trees.symbols)
         else:
-            both = source, forms.written.vocabulary
+            both = vocabulary, forms.written.vocabulary
             links = training_links(recipe, store, both, run_folder / "training", say)
     return Prepared(forms, store, dev, test, links, notes)
 
@@ -172,12 +174,6 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
     if dropped:
         by = [f"{name} {d['count']:,}" for name, d in cleaning["filters"].items() if d["count"]]
         say(f"cleaning drops {dropped:,} of {cleaning['read']:,} {noun}: {', '.join(by)}")
-
-
-def _length_ratio(store: TokenStore, real: int) -> LengthRatio | None:
-    """The ratio of lengths over the first ``real`` pairs, or over many of them, evenly spread."""
-    some = slice(None, real, LengthRatio.step(real))
-    return LengthRatio.of(store.lengths["source"][some], store.lengths["target"][some])
 
 
 def _share_of_several_sentences(store: TokenStore, real: int, language: str) -> float:

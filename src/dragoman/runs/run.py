@@ -54,10 +54,9 @@ from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.models.catalogue.packed_models import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.runs.files import Notes, ScoresFile, TuningFile, VerdictFile, read_file, read_metrics
-from dragoman.runs.lock import LOCK
+from dragoman.runs.folders import LOCK, cache_folder
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
-from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.file_examples import rows_form
 
 if TYPE_CHECKING:
@@ -306,7 +305,7 @@ class Run:
         """The ratio of lengths of translations and sources in its training text; None if it was not
         written down. Errors: ``RunError`` if damaged."""
         note = self.notes().get(LENGTHS)
-        return None if note is None else LengthRatio.from_dict(note)
+        return None if note is None else LengthRatio(note["ratio"], note["least"], note["greatest"])
 
     def longest_words(self) -> int | None:
         """Words that all but one in a thousand of its training sources have at most; None where

@@ -2,7 +2,7 @@
 
 Texts without a source may have any length: a model that was trained on C tokens at once reads long
 texts in windows of C tokens (``score_windows``). With a stride s < C, each window begins with C - s
-tokens that earlier windows have scored (``data/windows.py``), so every token but the first ones of
+tokens that earlier windows have scored (``data/store.py``), so every token but the first ones of
 a text is scored with at least that much context.
 
 Shapes: P packed rows of a batch, D width, V vocabulary.
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data.batches import Tokens, in_batches
-from dragoman.data.windows import part_of, read_and_predicted, slide
+from dragoman.data.store import part_of, read_and_predicted, slide
 from dragoman.models.interface import Scores
 from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of

@@ -31,11 +31,10 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.recipe.spec import Spec
-from dragoman.sizing.languages import fill_unknown, given_language
-from dragoman.sizing.options import TrainOptions, absolute
+from dragoman.sizing.options import TrainOptions, absolute, fill_unknown, given_language
 from dragoman.sizing.size import DEFAULT, Size, check_family, row_of, shape_of, size_for
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.shared.rows import RowsSource
 
 _EXAMPLES = ("embedded", "train", "dev", "test", "split")
 """The keys of a recipe's section ``data`` that name examples, not their treatment."""
@@ -254,6 +253,17 @@ class RecipeBuilder(ABC):
     def row(self, seen: CorpusSummary) -> Size:
         """The row of the task's table for the corpus."""
         return row_of(self.table, seen.amount)
+
+    def row_in_time(
+        self, task: Spec, rows: Sequence[Size], length: float = 0.0, epoch: float = math.inf
+    ) -> Size:
+        """Return the row of ``rows`` for the minutes, as ``size_in``; the first without minutes."""
+        if self.minutes is None:
+            return rows[0]
+        from dragoman.sizing.budget import size_in  # imports torch: only with a time
+
+        family = self.options.model or DEFAULT
+        return size_in(self.minutes, self.say, task, family, rows, length, epoch)
 
     def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
         """The name of the recipe: the name of the first file up to its first dot."""

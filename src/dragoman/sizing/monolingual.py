@@ -14,7 +14,7 @@ from typing import Literal
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.task import Side
-from dragoman.data.block_sampler import BlockSampler
+from dragoman.data.correspondence import BlockSampler
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.identification import other_language

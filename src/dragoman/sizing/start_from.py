@@ -16,7 +16,7 @@ from dragoman.models.settings import (
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import LanguageSettings
-from dragoman.sizing.languages import fill_unknown
+from dragoman.sizing.options import fill_unknown
 from dragoman.training.schedule import make_schedule
 
 FINE_TUNING = 10

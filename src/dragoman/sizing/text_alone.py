@@ -22,7 +22,7 @@ from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of, merge
-from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sizing.size import Size
 
 BEGINS = (4_000, 0)
 """``Task.begins`` of a model that writes texts."""
@@ -150,14 +150,9 @@ class TextsBuilder(RecipeBuilder):
         return {**data, "split": split.model_dump()}
 
     def row(self, seen: CorpusSummary) -> Size:
-        rows = self.rows(seen)
-        if self.minutes is None:
-            return rows[0]
-        from dragoman.sizing.budget import size_in  # imports torch: only with a time
-
         # A masked model, too, is timed as a model that writes.
         timed = replace(self.task, reads=False, writes=True, begins=BEGINS)
-        return size_in(self.minutes, self.say, timed, self.options.model or DEFAULT, rows)
+        return self.row_in_time(timed, self.rows(seen))
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
         """The size without a time limit, followed by all smaller sizes with the same kind of

@@ -17,7 +17,7 @@ from math import ceil, floor
 from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text import LEAST_COVERAGE, TextSettings
-from dragoman.forms.subwords.vocabulary_learning import largest_size, normalise_all
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary, normalise_all
 from dragoman.runs.corpora import sides_of_vocabularies, training_lines
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
@@ -98,10 +98,13 @@ def _fit(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str
     coverage = floor(1e4 * coverage) / 1e4
     if size == limit:
         asked = settings.model_copy(update={"vocabulary": size, "character_coverage": coverage})
-        size = min(
-            largest_size(training_lines(recipe, sides), asked, seed=recipe.seed, symbols=symbols)
+        learned = (
+            learn_vocabulary(
+                training_lines(recipe, sides), asked, seed=recipe.seed, symbols=symbols, up_to=True
+            )
             for sides in parts
         )
+        size = min(text.size for text in learned)
     if size > settings.vocabulary or coverage < settings.character_coverage:
         say(_summary(size, coverage, settings, counts))
     return recipe.override(text={"vocabulary": size, "character_coverage": coverage})

@@ -22,15 +22,15 @@ from pydantic import Field
 
 from dragoman.base.errors import RunError
 from dragoman.base.wording import plural
-from dragoman.data.block_sampler import BlockSampler
+from dragoman.data.correspondence import BlockSampler
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.engine.settings import with_beams
 from dragoman.forms.form import Pair
-from dragoman.metrics.chrf import pairwise_chrf
+from dragoman.metrics.translation import pairwise_chrf
 from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.files import Count, read_stored
-from dragoman.runs.lock import lock_folder
+from dragoman.runs.folders import lock_folder
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import Teacher

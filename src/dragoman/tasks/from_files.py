@@ -21,8 +21,7 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.recipe_text import sets
 from dragoman.runs.run import Run, vocabulary_name
 from dragoman.sizing.builder import FOR_FEW, RecipeBuilder
-from dragoman.sizing.languages import given_languages
-from dragoman.sizing.options import TrainOptions, is_text, is_treebank
+from dragoman.sizing.options import TrainOptions, given_languages, is_text, is_treebank
 from dragoman.sizing.size import FAMILIES
 from dragoman.sizing.start_from import (
     around_part,

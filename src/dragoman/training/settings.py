@@ -10,10 +10,8 @@ from pydantic import Field, model_validator
 
 from dragoman.base.settings import Settings
 from dragoman.base.wording import plural
-from dragoman.forms.noise import NoiseSettings
 from dragoman.native.processor import cores, processor
-from dragoman.sources.frames.augment import SpecAugmentSettings
-from dragoman.sources.picture.augment import PictureAugmentSettings
+from dragoman.sources.augment import NoiseSettings, PictureAugmentSettings, SpecAugmentSettings
 from dragoman.training.schedule import ScheduleSettings
 
 PLAIN = "plain"

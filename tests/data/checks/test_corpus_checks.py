@@ -17,9 +17,8 @@ from korean_sentences import is_in_korean
 from sacremoses import MosesTokenizer
 from scripts import ENGLISH, SCRIPTS, numbers, written
 
-from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.corpus_checks import Doubt, find_doubts
-from dragoman.data.correspondence import find_correspondence
+from dragoman.data.correspondence import BlockSampler, find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Pair

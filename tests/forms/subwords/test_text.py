@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dragoman.base.errors import DataError, RunError
-from dragoman.forms.pieces import BYTE
-from dragoman.forms.shown_words import words_of
+from dragoman.forms.shown_words import BYTE, words_of
 from dragoman.forms.subwords import text as text_module
 from dragoman.forms.subwords.sampling import BpeDropout, Pieces, UnigramSampling
 from dragoman.forms.subwords.text import MOST_TOKENS, Text, TextSettings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.sources.frames.form import LogMel
-from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.frames.form import FramesSource, LogMel
 
 fbank = pytest.importorskip("kaldi_native_fbank")
 

@@ -11,8 +11,7 @@ import pytest
 from row_files import write_wav
 
 from dragoman.base.errors import DataError
-from dragoman.sources.frames.form import FramesForm, read_features
-from dragoman.sources.frames.settings import FramesSource
+from dragoman.sources.frames.form import FramesForm, FramesSource, read_features
 
 
 def feature_file(path: Path, rows: npt.ArrayLike, order: str = ">") -> Path:

@@ -12,7 +12,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.data.plan import Plan
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.sources.frames.augment import SpecAugmentSettings, mask, stretch
+from dragoman.sources.augment import SpecAugmentSettings, mask, stretch
 from dragoman.tasks.catalogue import Recipe, runtime_of
 from dragoman.tasks.shared.examples import TrainingBatches
 

@@ -15,7 +15,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.data.labelled import LabelledBatch
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.sources.picture.augment import mixing
+from dragoman.sources.augment import mixing
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.examples import LabelledTexts
 from dragoman.training.losses.loss import smoothed_cross_entropy

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from dragoman.base.errors import RecipeError
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.sources.picture.augment import PictureAugmentSettings, _places, read_at, vary
+from dragoman.sources.augment import PictureAugmentSettings, _places, read_at, vary
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.tasks.catalogue import runtime_of
 

@@ -20,7 +20,7 @@ from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
 from dragoman.sources.picture.coco import read_coco
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PictureSource
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionEvaluation

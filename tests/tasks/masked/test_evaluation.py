@@ -19,7 +19,7 @@ import dragoman as package
 from dragoman.base.errors import DragomanError, RecipeError, RunError
 from dragoman.data.batches import Tokens
 from dragoman.data.chunks import CorpusRange
-from dragoman.data.windows import TextPieces
+from dragoman.data.store import TextPieces
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.nn.layout import Sequences

@@ -21,10 +21,10 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.forms.form import Pair
 from dragoman.pictures.bitmaps import png_of
 from dragoman.search.settings import SamplingSettings
-from dragoman.sources.line.form import DRAWN
+from dragoman.sources.line import DRAWN
 from dragoman.sources.picture.codes_form import CodesForm
+from dragoman.sources.picture.form import PictureSource
 from dragoman.sources.picture.picture_file import pixels_of
-from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.codes.evaluation import CodesEvaluation, CodesTally
 from dragoman.tasks.painting.evaluation import PaintingEvaluation, code_scores, share_right

@@ -16,7 +16,7 @@ from recipe_of_files import recipe_of
 from row_files import write_tones
 
 from dragoman.base.errors import RecipeError
-from dragoman.cluster import command
+from dragoman.cluster import driver
 from dragoman.forms.form import Pair
 from dragoman.runs import corpora
 from dragoman.sources.frames import synthetic_voices
@@ -71,7 +71,7 @@ def check_parts(
     dragoman: Dragoman, recordings: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lists of recordings, in parts: what one process writes, and what cannot be heard is told."""
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
+    monkeypatch.setattr(driver, "workers_at", lambda place: InlineWorkers(1).all)
     monkeypatch.chdir(recordings[0].parent.parent)
     names = [str(one.relative_to(Path.cwd())) for one in recordings * 2]
     listed, to = tmp_path / "list.txt", tmp_path / "parts"

@@ -17,8 +17,7 @@ from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
-from dragoman.sources.line.form import DRAWN, draw_text
-from dragoman.sources.line.settings import DrawingSettings
+from dragoman.sources.line import DRAWN, DrawingSettings, draw_text
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.evaluation import TranslationEvaluation

@@ -20,8 +20,7 @@ from trained_run import trained_run
 
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.sources.line.form import draw_text
-from dragoman.sources.line.settings import DrawingSettings
+from dragoman.sources.line import DrawingSettings, draw_text
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from command_line import Dragoman
 
 from dragoman.data.hashing import torch_seed
-from dragoman.forms.noise import NoiseSettings, with_noise
+from dragoman.sources.augment import NoiseSettings, with_noise
 
 SOURCES = ["The dog sleeps.", "The man eats a big apple.", "A woman reads the old book."]
 TARGETS = ["Der Hund schläft.", "Der Mann isst einen Apfel.", "Eine Frau liest das alte Buch."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
@@ -257,7 +258,7 @@ def test_the_ratio_of_lengths_is_that_of_the_pairs() -> None:
     assert 0.0005 < np.mean(np.array(outside) != 0) < 0.0015
     assert (found.judge(16, 24), found.judge(16, 12), found.judge(16, 40)) == (0, -1, 1)
     assert LengthRatio.of(source[:100], source[:100]) is None
-    assert LengthRatio.from_dict(found.to_dict()) == found
+    assert LengthRatio(**asdict(found)) == found
 
 
 # ---- over a trained model

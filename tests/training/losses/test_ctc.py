@@ -22,9 +22,9 @@ from dragoman.models.interface import Memory, Network
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Linear
 from dragoman.runs.run import WEIGHTS
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.line.settings import LineSource
-from dragoman.sources.shared.settings import RowsSource
+from dragoman.sources.frames.form import FramesSource
+from dragoman.sources.line import LineSource
+from dragoman.sources.shared.rows import RowsSource
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 from dragoman.training.losses.ctc import JointCtc, ctc_loss, rows_needed, targets_of, without_room

@@ -16,8 +16,7 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
-from dragoman.sources.line.form import draw_text
-from dragoman.sources.line.settings import DrawingSettings
+from dragoman.sources.line import DrawingSettings, draw_text
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS
 from dragoman.sources.file_examples import KINDS, content_of, files_in, group, read_folders
 from dragoman.sources.frames.spoken import read_spoken
-from dragoman.sources.line.form import DRAWN
+from dragoman.sources.line import DRAWN
 from dragoman.sources.picture.coco import annotations_in, read_coco
 from dragoman.sources.picture.idx import is_idx, read_idx_pairs
 from dragoman.sources.shared.files import is_zip, unusable, visible_in, with_paths
@@ -82,12 +82,19 @@ def _exchange(pair: Pair) -> Pair:
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     if (by := corpus.layout.by) is not None:
         return _read_alone(Path(corpus.source), by, corpus.section)
+    name = corpus.source
     match format_of(corpus):
         case "lines":
             assert corpus.target is not None
             return _read_parallel(Path(corpus.source), Path(corpus.target))
         case "tsv":
-            return _read_one(corpus, tsv_pairs)
+            return _read_one(corpus, lambda file: tsv_pairs(decode_lines(file, name), corpus))
+        case "csv":
+            return _read_one(corpus, lambda file: read_csv(file, name, *corpus.columns[:2]))
+        case "tmx":
+            return _read_one(corpus, lambda file: read_tmx(file, name, *corpus.languages), None)
+        case "xliff" | "po" as how:
+            return _read_one(corpus, lambda file: read_messages(file, name, how), None)
         case "folders":
             return read_folders(Path(corpus.source))
         case "spoken":
@@ -103,10 +110,8 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             columns = corpus.source_column, corpus.target_column
             files = _lines_of_files(corpus.source)
             return read_tagged(files, columns, corpus.label_ends)
-        case "tmx" | "xliff" | "po" | "csv" as how:
-            return _read_translated(corpus, how)
         case _:
-            return _read_one(corpus, jsonl_pairs)
+            return _read_one(corpus, lambda file: jsonl_pairs(decode_lines(file, name), corpus))
 
 
 def read_lines(
@@ -234,21 +239,6 @@ def _lines_of_files(source: str) -> Iterator[tuple[Path, Iterator[str]]]:
             yield path, decode_lines(file, str(path))
 
 
-def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
-    """Yield the pairs of a file of translations, in any encoding that it names."""
-    path = Path(corpus.source)
-    with _open(path, None if how != "csv" else check_is_text) as file:
-        match how:
-            case "tmx":
-                pairs = read_tmx(file, str(path), *corpus.languages)
-            case "xliff" | "po":
-                pairs = read_messages(file, str(path), how)
-            case _:
-                columns = corpus.source_column, corpus.target_column
-                pairs = read_csv(file, str(path), *columns)
-        yield from pairs
-
-
 def languages_of(corpus: CorpusSettings) -> tuple[str, str] | None:
     """Return the languages as ``bilingual.languages_in`` does; None for another format."""
     if corpus.target is not None or (how := format_of(corpus)) not in ("tmx", "xliff", "po"):
@@ -258,10 +248,13 @@ def languages_of(corpus: CorpusSettings) -> tuple[str, str] | None:
 
 
 def _read_one(
-    corpus: CorpusSettings, pairs: Callable[[Iterator[str], CorpusSettings], Iterator[Pair]]
+    corpus: CorpusSettings,
+    pairs: Callable[[BinaryIO], Iterator[Pair]],
+    check: Check | None = check_is_text,
 ) -> Iterator[Pair]:
-    with _open(Path(corpus.source)) as file:
-        yield from pairs(decode_lines(file, corpus.source), corpus)
+    """Yield the pairs of one file; ``check`` is None for a file that names its encoding."""
+    with _open(Path(corpus.source), check) as file:
+        yield from pairs(file)
 
 
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:

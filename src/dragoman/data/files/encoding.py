@@ -60,7 +60,6 @@ _HIGH = re.compile(rb"[\x80-\xff]+")
 _FOREIGN = re.compile(rb"(?:[\x80-\xff]+[\x40-\x7e]? ?)+")
 """Bytes outside ASCII with the ASCII bytes that may be the second half of a character. Much ASCII,
 such as markup, would hide the script."""
-_UTF8_MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (
     (b"\xff\xfe\x00\x00", "UTF-32"), (b"\x00\x00\xfe\xff", "UTF-32"),
     (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"),
@@ -91,7 +90,7 @@ def check_encoding(start: bytes, name: str, language: str = "und") -> None:
     ``name``: the path of the file, or "standard input"; ``language``: that of the text, if it is
     known.
     """
-    if start.startswith(_UTF8_MARK) or not _is_another(start):
+    if start.startswith(codecs.BOM_UTF8) or not _is_another(start):
         return
     known = language if language != "und" else _language_of_name(name)
     encoding = encoding_of(start, known)

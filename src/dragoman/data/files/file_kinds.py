@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from pathlib import Path
 
 from dragoman.base.errors import DataError, RecipeError
@@ -72,7 +73,6 @@ _LIST = re.compile(rb'\[\s*\{\s*"[^"\n]*"\s*:')
 _BRACKETS = 0.4
 """The least share of words in a treebank that begin with a bracket. It is a half or more, because
 each word follows its tag; in texts only a few words do."""
-_UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class NotLines(DataError):
@@ -148,7 +148,7 @@ def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
     trees and JSON.
     """
     check_is_text(start, name, language)
-    start = start.removeprefix(_UTF8_MARK)
+    start = start.removeprefix(BOM_UTF8)
     if any(begin.match(start) for begin in _SUBTITLES):
         raise NotLines(
             f"{name} holds subtitles, whose numbers and times are not sentences. {_ONE_A_LINE}"

@@ -22,7 +22,6 @@ _COUNTED = 1 << 32
 """At most this many bytes of such a line are counted, because a pipe may never end."""
 LOOKED_AT = _BLOCK = 1 << 16
 """The number of first bytes by which the kind of a file is judged."""
-_UTF8_MARK = b"\xef\xbb\xbf"
 STANDARD_INPUT = "standard input"
 
 Check = Callable[[bytes, str], None]
@@ -68,7 +67,7 @@ def decode_lines(
 def _decode(lines: bytes, before: int) -> Iterator[str]:
     """Decode lines that follow ``before`` others."""
     if not before:
-        lines = lines.removeprefix(_UTF8_MARK)
+        lines = lines.removeprefix(codecs.BOM_UTF8)
     text = lines.decode("utf-8", "surrogateescape")
     return (line.removesuffix("\r") for line in text.split("\n"))
 
@@ -123,7 +122,7 @@ def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[Section]:
     opens = True  # whether ``held`` is the beginning of a text
     while piece := file.readline(_AT_ONCE):
         if line == 1 and begins:
-            piece = piece.removeprefix(_UTF8_MARK)
+            piece = piece.removeprefix(codecs.BOM_UTF8)
         if piece.endswith(b"\r"):  # a line end may be cut in two
             piece += file.readline(1)
         ends = piece.endswith(b"\n")

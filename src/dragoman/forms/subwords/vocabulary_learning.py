@@ -22,35 +22,6 @@ _MERGED = ("bpe", "unigram")
 """The kinds whose vocabulary has exactly the size in the settings."""
 
 
-def learn_vocabulary(
-    sentences: Iterable[str],
-    settings: TextSettings,
-    *,
-    seed: int = 0,
-    symbols: Sequence[str] = (),
-) -> Text:
-    """Learn a vocabulary. The same sentences, settings and seed give the same one.
-
-    ``symbols``: further tokens that represent no text, such as ``MASK``.
-
-    Raises DataError if the text is empty or does not support a vocabulary of this size.
-    """
-    exactly = settings.kind in _MERGED
-    return Text(_learn(sentences, settings, seed, symbols, exactly=exactly), settings)
-
-
-def largest_size(
-    sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
-) -> int:
-    """Return the size of the largest vocabulary that the sentences support, up to that of
-    ``settings``.
-
-    It learns that vocabulary, so it is for little text. Errors: as ``learn_vocabulary``.
-    """
-    model = _learn(sentences, settings, seed, symbols, exactly=False)
-    return int(sentencepiece.SentencePieceProcessor(model_proto=model).get_piece_size())
-
-
 def normalise_all(sentences: Iterable[str], settings: TextSettings) -> Iterator[str]:
     """Yield the sentences as a vocabulary sees them, with ``SPACE`` for spaces."""
     how = _normalization(settings)
@@ -64,15 +35,21 @@ def normalise_all(sentences: Iterable[str], settings: TextSettings) -> Iterator[
         yield str(normalise(prepare(sentence, settings)))
 
 
-def _learn(
+def learn_vocabulary(
     sentences: Iterable[str],
     settings: TextSettings,
-    seed: int,
-    symbols: Sequence[str],
     *,
-    exactly: bool,
-) -> bytes:
-    """Return a model with the number of tokens in the settings: exactly, or at most."""
+    seed: int = 0,
+    symbols: Sequence[str] = (),
+    up_to: bool = False,
+) -> Text:
+    """Learn a vocabulary. The same sentences, settings and seed give the same one.
+
+    ``symbols``: further tokens that represent no text, such as ``MASK``. ``up_to``: learn the
+    largest vocabulary that the sentences support, up to the size in the settings.
+
+    Raises DataError if the text is empty or does not support a vocabulary of this size.
+    """
     chosen = _reservoir(sentences, settings.sample_sentences, seed)
     prepared = [prepare(sentence, settings) for sentence in chosen]
     if not any(sentence.strip() for sentence in prepared):
@@ -85,12 +62,12 @@ def _learn(
             sentence_iterator=iter(prepared),
             model_writer=written,
             control_symbols=list(symbols),
-            hard_vocab_limit=exactly,
+            hard_vocab_limit=settings.kind in _MERGED and not up_to,
             **_trainer_arguments(settings, max(len(s.encode("utf-8")) for s in prepared)),
         )
     except RuntimeError as error:
         raise _vocabulary_error(str(error), settings) from error
-    return written.getvalue()
+    return Text(written.getvalue(), settings)
 
 
 def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:

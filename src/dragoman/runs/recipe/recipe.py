@@ -31,7 +31,7 @@ from dragoman.runs.recipe.recipe_text import (
 from dragoman.runs.recipe.sections import FORMAT, Sections
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sources.file_examples import SOURCES
-from dragoman.sources.shared.settings import TextSource
+from dragoman.sources.shared.rows import TextSource
 
 OPTIONAL = ("trees", "boxes", "painting", "masking", "search")
 """The sections that only some tasks have (``Spec.sections``)."""

@@ -19,7 +19,7 @@ from dragoman.forms.tree_form import TreeSettings
 from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.file_examples import AnySource
-from dragoman.sources.shared.settings import TextSource
+from dragoman.sources.shared.rows import TextSource
 from dragoman.training.settings import TrainingSettings
 
 FORMAT = 1

@@ -32,7 +32,7 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import AskedRun, Asks
 from dragoman.sources.shared.files import InMemory
-from dragoman.sources.shared.rows_form import MOST_CELLS, Cells, Extent, Rows, RowsForm
+from dragoman.sources.shared.rows import MOST_CELLS, Cells, Extent, Rows, RowsForm
 
 MOST_LOOKED = 1_024
 """The largest numbers of input rows and of output tokens for which the attention is returned: a

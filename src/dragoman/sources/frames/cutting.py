@@ -24,7 +24,7 @@ from dragoman.base.settings import Settings
 from dragoman.forms.form import Form, Passage, Piece
 from dragoman.sources.frames.form import FEATURE_FILE, FramesForm
 from dragoman.sources.frames.recordings import Floats, Recording, blocks_of, name_of
-from dragoman.sources.shared.rows_form import Rows
+from dragoman.sources.shared.rows import Rows
 
 _FRAME = 0.01
 """The length of a frame in seconds, rounded to whole samples."""

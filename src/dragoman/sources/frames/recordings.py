@@ -15,7 +15,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from types import ModuleType
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +24,6 @@ import numpy.typing as npt
 from dragoman.base.errors import DataError, needing
 from dragoman.sources.frames.sound_containers import check_length, check_pages, several
 from dragoman.sources.shared.files import FileKind, InMemory, conversion, unusable
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 Floats = npt.NDArray[np.float32]
 Recording = str | Path | InMemory

@@ -10,6 +10,7 @@ are known, ``utt2spk`` (https://kaldi-asr.org/doc/data_prep.html).
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -165,7 +166,7 @@ def _transcript(beside: Path, file: Path) -> str:
             content = stream.read(_LONGEST_TEXT + 1)
     if len(content) > _LONGEST_TEXT:
         raise DataError(f"{beside} has more than {_LONGEST_TEXT:,} bytes: it is not a transcript")
-    text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    text = content.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape")
     return " ".join(text.split())
 
 

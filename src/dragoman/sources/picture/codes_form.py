@@ -25,9 +25,8 @@ from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json
 from dragoman.forms.form import SPECIAL, Booleans, Rules, Symbols, WrittenForm
-from dragoman.forms.pieces import SPACE
-from dragoman.sources.picture.form import PicturesForm, pixels_from
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.forms.subwords.sampling import SPACE
+from dragoman.sources.picture.form import PicturesForm, PictureSource, pixels_from
 
 CODES = "codes.json"
 """The file of a run that makes or writes codes."""

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,6 @@ from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.shared.files import File, FileKind, InMemory, conversion, names_in, reading
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from PIL.Image import Image
 
 MOST_PIXELS = 100_000_000

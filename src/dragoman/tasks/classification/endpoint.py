@@ -18,11 +18,11 @@ from pydantic import Field
 from dragoman.base.wording import plural
 from dragoman.insight.figures.patches import reading, rollout
 from dragoman.models.settings import EncoderSettings
+from dragoman.serving.http.limits import EXPLAINING, READING, SEEING
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total, invalid_request
 from dragoman.serving.http.uploads import Upload, WithFiles
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.http.limits import EXPLAINING, READING, SEEING
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import (
     FileRun,
@@ -38,7 +38,7 @@ from dragoman.serving.service.file_run import (
 from dragoman.serving.service.served_run import AskedRun, ServedRun, sentences_of
 from dragoman.serving.service.service import Service
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.shared.rows_form import MOST_CELLS, Rows
+from dragoman.sources.shared.rows import MOST_CELLS, Rows
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.reasons import reasons
 

@@ -19,13 +19,12 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.sides import Forms
-from dragoman.runs.recipe.families import WithHead
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import Sections
-from dragoman.runs.recipe.spec import Examples, Spec
+from dragoman.runs.recipe.spec import Examples, Spec, WithHead
 from dragoman.runs.run import Run
 from dragoman.sources.file_examples import content_of
-from dragoman.sources.shared.rows_form import input_of
+from dragoman.sources.shared.rows import input_of
 from dragoman.tasks.shared.label_report import SURE, LabelRuntime, beside_guess
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,

@@ -26,9 +26,8 @@ from dragoman.sizing.builder import (
     check_two_labels,
     make_corpus,
 )
-from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.size import DEFAULT, Size
-from dragoman.sources.file_examples import check_undivided, left_out_warning
+from dragoman.sources.file_examples import check_undivided, left_out_warning, source_of_files
 from dragoman.sources.picture.idx import is_idx
 from dragoman.sources.shared.files import is_zip
 
@@ -132,7 +131,7 @@ class FilesBuilder(HeadBuilder):
         seen = super().look(corpus)
         check_two_labels(corpus, plural(seen.different, "example"), seen.labels)
         with naming_lines(corpus):
-            return replace(seen, source=source_of_files(corpus, seen.files))
+            return replace(seen, source=source_of_files(corpus.source, seen.files))
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert seen.source is not None

@@ -21,7 +21,7 @@ from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples, Spec
 from dragoman.runs.run import Run
 from dragoman.sources.picture.codes_form import CODES, CodesForm, CodeSymbols
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PictureSource
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, codes_in
 

@@ -19,11 +19,11 @@ from dragoman.data.files.columns import is_tabbed, listed_corpus
 from dragoman.data.files.corpora import naming_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.options import absolute
 from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sources.file_examples import source_of_files
+from dragoman.sources.picture.form import PictureSource
 from dragoman.sources.picture.idx import is_idx
-from dragoman.sources.picture.settings import PictureSource
 
 CODES_TABLE = (
     Size(20_000, 0, 64, 0, 2, 0.0, 1_024, 100, 2e-3, 20),
@@ -83,7 +83,7 @@ class CodesBuilder(PicturesBuilder):
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         summary = super().look(corpus)
         with naming_lines(corpus):
-            source = source_of_files(corpus, summary.files)
+            source = source_of_files(corpus.source, summary.files)
             if not source.patches:
                 problem = "has recordings, but codes are learned from pictures"
                 raise DataError(f"{corpus.source} {problem}")

@@ -17,8 +17,8 @@ from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import FileRun, OpenedFile, SeenFile, attention, png_of, trim
 from dragoman.serving.service.service import Service
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.rows_form import Rows
+from dragoman.sources.picture.form import PictureSource
+from dragoman.sources.shared.rows import Rows
 from dragoman.tasks.detection.detector import Detector
 
 

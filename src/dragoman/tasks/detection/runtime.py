@@ -19,8 +19,8 @@ from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples, Spec
-from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.rows_form import input_of
+from dragoman.sources.picture.form import PictureSource
+from dragoman.sources.shared.rows import input_of
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 

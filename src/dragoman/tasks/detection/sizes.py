@@ -17,10 +17,10 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.boxes import PER_BOX, scene_of
 from dragoman.forms.form import Pair
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.file_sources import source_of_pictures
 from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sources.file_examples import source_of_pictures
 from dragoman.sources.picture.coco import annotations_in, is_coco
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.picture.form import PictureSource
 
 BOX_TABLE = (
     Size(5_000, 0, 128, 4, 3, 0.1, 2_048, 300, 1.5e-3, 60),

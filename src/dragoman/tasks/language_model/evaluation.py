@@ -20,7 +20,7 @@ from typing import Any
 
 from dragoman.base.wording import plural
 from dragoman.data.batches import Batch, window_batch
-from dragoman.data.windows import part_of, read_and_predicted, slide
+from dragoman.data.store import part_of, read_and_predicted, slide
 from dragoman.forms.form import Pair
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.shared.evaluation import (

@@ -12,9 +12,8 @@ from dragoman.base.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
 from dragoman.base.task import Side
 from dragoman.forms.form import Form, Pair, Passage, Piece
 from dragoman.forms.sides import Forms
-from dragoman.runs.recipe.families import OneText
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.runs.recipe.spec import Spec
+from dragoman.runs.recipe.spec import OneText, Spec
 from dragoman.tasks.shared.progress_made import of_tokens
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 

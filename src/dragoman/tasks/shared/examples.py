@@ -29,16 +29,12 @@ from dragoman.data.labelled import (
 )
 from dragoman.data.masking import Masking
 from dragoman.data.plan import MicroBatchPlan, Plan
-from dragoman.data.store import TokenStore
-from dragoman.data.windows import TextPieces, Windows
+from dragoman.data.store import TextPieces, TokenStore, Windows
 from dragoman.forms.form import Form
-from dragoman.forms.noise import with_noise
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.sources.frames.augment import mask
-from dragoman.sources.picture.augment import mix, mixing, vary
-from dragoman.sources.picture.form import patches_of, pixels_from
-from dragoman.sources.picture.settings import PictureSource
+from dragoman.sources.augment import mask, mix, mixing, vary, with_noise
+from dragoman.sources.picture.form import PictureSource, patches_of, pixels_from
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import MicroBatch
 
@@ -155,7 +151,7 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
 
 
 class TextWindows(Examples):
-    """Windows of texts without sources (``data/windows.py``)."""
+    """Windows of texts without sources (``data/store.py``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         target = forms.written

@@ -14,14 +14,14 @@ import torch
 
 from dragoman.base.measure import perplexity
 from dragoman.data.batches import Batch, in_batches, make_batch
-from dragoman.data.block_sampler import spread
+from dragoman.data.correspondence import spread
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.interface import Network, Writing, writing
+from dragoman.runs.folders import cache_folder
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
 from dragoman.training.losses.objectives import Objective, next_token
 from dragoman.training.records import Evaluation, Sample

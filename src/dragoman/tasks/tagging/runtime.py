@@ -18,10 +18,9 @@ from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.metrics.classification import Matches
 from dragoman.pictures.records import Table
-from dragoman.runs.recipe.families import WithHead
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import Sections
-from dragoman.runs.recipe.spec import Examples, Spec
+from dragoman.runs.recipe.spec import Examples, Spec, WithHead
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.label_report import SHARE, SURE, LabelRuntime, beside_guess, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy

@@ -51,10 +51,10 @@ from dragoman.serving.service.file_run import (
 )
 from dragoman.serving.service.service import Service
 from dragoman.sources.frames.cutting import RecordingPiece, Span
+from dragoman.sources.frames.form import FramesSource
 from dragoman.sources.frames.recordings import Floats, seconds_of
-from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.shared.files import InMemory
-from dragoman.sources.shared.rows_form import Rows, RowsForm
+from dragoman.sources.shared.rows import Rows, RowsForm
 from dragoman.tasks.transcription.captions import Segment, captions, word_record
 from dragoman.tasks.transcription.messages import (
     Heard,

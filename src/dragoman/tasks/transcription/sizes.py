@@ -20,10 +20,10 @@ from dragoman.sizing.builder import (
     Sections,
     make_corpus,
 )
-from dragoman.sizing.languages import given_language, given_languages
+from dragoman.sizing.options import given_language, given_languages
 from dragoman.sizing.size import DEFAULT, Size
+from dragoman.sources.frames.form import FramesSource
 from dragoman.sources.frames.recordings import rate_of, samples_of
-from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.frames.spoken import places_of
 
 SPOKEN_TABLE = (

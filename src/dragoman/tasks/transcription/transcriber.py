@@ -46,9 +46,9 @@ from dragoman.sources.frames.cutting import (
     levels_of,
     threshold_of,
 )
+from dragoman.sources.frames.form import FramesSource
 from dragoman.sources.frames.recordings import Floats
-from dragoman.sources.frames.settings import FramesSource
-from dragoman.sources.shared.rows_form import Rows
+from dragoman.sources.shared.rows import Rows
 from dragoman.tasks.transcription.captions import CaptionFormat, Segment, SpokenWord, captions
 
 Progress = Callable[[float, float], None]

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import plural
 from dragoman.data.hashing import torch_seed
-from dragoman.forms.noise import NoiseSettings, with_noise
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
@@ -36,6 +35,7 @@ from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.runs.run import Run
+from dragoman.sources.augment import NoiseSettings, with_noise
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     RunEvaluation,

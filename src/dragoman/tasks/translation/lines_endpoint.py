@@ -29,7 +29,7 @@ from dragoman.serving.service.file_run import (
     token_messages,
 )
 from dragoman.serving.service.service import Service
-from dragoman.sources.shared.rows_form import Rows
+from dragoman.sources.shared.rows import Rows
 from dragoman.tasks.translation.translator import Translator
 
 

@@ -16,7 +16,7 @@ from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.sources.shared.settings import SourceSettings
+from dragoman.sources.shared.rows import SourceSettings
 from dragoman.tasks.shared.progress_made import (
     TrainingSummary,
     below,

@@ -16,14 +16,14 @@ from dragoman.data.files.columns import paired_corpus
 from dragoman.data.files.corpora import languages_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.languages import given_languages
 from dragoman.sizing.monolingual import (
     BYTES_A_TOKEN,
     for_each_pair,
     monolingual_corpus,
     monolingual_texts,
 )
-from dragoman.sizing.size import DEFAULT, Size, row_of
+from dragoman.sizing.options import given_languages
+from dragoman.sizing.size import Size, row_of
 
 TABLE = (
     Size(5_000, 2_000, 128, 4, 2, 0.3, 2_048, 300, 4e-3, 100, "muon", 2.86e-3),
@@ -86,13 +86,7 @@ class TranslationBuilder(RecipeBuilder):
             if text.side == "target":
                 lines = sum(1 for _ in read_pairs(monolingual_corpus(text)))
                 amount += amount * for_each_pair(self.options, lines, amount)
-        rows, tokens = rows_for(amount), amount * seen.length
-        if self.minutes is None:
-            return rows[0]
-        from dragoman.sizing.budget import size_in
-
-        family = self.options.model or DEFAULT
-        return size_in(self.minutes, self.say, self.task, family, rows, seen.length, tokens)
+        return self.row_in_time(self.task, rows_for(amount), seen.length, amount * seen.length)
 
     def languages(self) -> dict[str, str]:
         said = None if self.options.languages else languages_of(self.corpus())

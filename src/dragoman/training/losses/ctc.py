@@ -32,7 +32,7 @@ from dragoman.data.batches import Batch
 from dragoman.data.store import TokenStore
 from dragoman.models.interface import Memory, Network, Scores
 from dragoman.nn.layout import Sequences
-from dragoman.sources.shared.settings import SourceSettings
+from dragoman.sources.shared.rows import SourceSettings
 from dragoman.training.losses.objectives import Objective, Sums
 
 _NAMED = 3

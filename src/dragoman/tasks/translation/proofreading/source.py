@@ -28,7 +28,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES, base
 from dragoman.forms.lexicon import Lexicon, Span, words_in
-from dragoman.forms.pieces import UNKNOWN, is_byte, pieces_in
+from dragoman.forms.shown_words import UNKNOWN, is_byte, pieces_in
 from dragoman.tasks.translation.proofreading.plain import ProofWarning
 
 

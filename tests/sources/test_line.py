@@ -11,10 +11,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from dragoman.base.errors import DataError
+from dragoman.sources import line as lines_form
 from dragoman.sources.file_examples import content_of
-from dragoman.sources.line import form as lines_form
-from dragoman.sources.line.form import DRAWN, LinesForm, draw_text
-from dragoman.sources.line.settings import DrawingSettings, LineSource
+from dragoman.sources.line import DRAWN, DrawingSettings, LinesForm, LineSource, draw_text
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_file import line_of
 from dragoman.sources.shared.files import InMemory

@@ -1,1 +1,0 @@
-"""This package reads lines of text in pictures as columns of pixels."""

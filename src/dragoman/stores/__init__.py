@@ -1,1 +1,0 @@
-"""Stores of inputs and of parts: folders, object stores, and addresses of the web."""
