@@ -188,8 +188,8 @@ class Network(nn.Module, Encodes, Projects):
     tokens."""
     ctc: Linear | None
     """The layer that predicts for each encoded row which token is spoken there, or none (the last
-    output): for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``). None:
-    there is no such layer."""
+    output): for training (``training/losses/objectives.py``) and for the search
+    (``with_ctc.py``). None: there is no such layer."""
     output_bias: nn.Parameter | None
     """(V,) a bias that is added to the logits; None: there is none."""
     plain_only: ClassVar[str] = ""

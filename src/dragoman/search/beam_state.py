@@ -2,9 +2,9 @@
 (searches).
 
 The state is a few arrays, so a step costs a few operations however many rows there are, in numpy
-(``beam.py``) or in one pass of native code (``native_beam.py``). The arrays have spare room and
-stay where they are; only their beginnings are in use. The rows of one group are adjacent, best
-first. A request has one group, or one per sample or alternative.
+or in one pass of native code (``beam.py``). The arrays have spare room and stay where they are;
+only their beginnings are in use. The rows of one group are adjacent, best first. A request has one
+group, or one per sample or alternative.
 
 Shapes: N rows, G groups, C continuations that a group ranks, L places for tokens.
 """
