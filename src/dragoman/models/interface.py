@@ -65,7 +65,7 @@ class Memory:
     None: all may be."""
     tokens: Tensor | None = None
     """(P,) the token ids that were read; None if rows were read. A shortlist and the hint about the
-    next word (``models/transformer/next_word.py``) use them."""
+    next word (``models/transformer/model.py``) use them."""
     parts: tuple[Memory, ...] = ()
     """In an ensemble, the memory of each model for the same B sources (``ensemble.py``)."""
 

@@ -34,8 +34,7 @@ from torch.nn import functional as F
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.settings import UNKNOWN
-from dragoman.models.transformer.model import Transformer
-from dragoman.models.transformer.next_word import Following, NextWord
+from dragoman.models.transformer.model import Following, NextWord, Transformer
 from dragoman.nn.layers import DecoderLayer
 from dragoman.nn.layout import join
 from dragoman.nn.linear import InferenceLinear, Linear, SlicedLinear, round_up
