@@ -35,12 +35,12 @@ from dragoman.data.labelled import LabelledBatch
 from dragoman.data.store import TokenStore
 from dragoman.data.word_links import Booleans, WordLinks, words_of
 from dragoman.models.interface import Memory, Model, Network, Scores, Writing
+from dragoman.native import loss as native_loss
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.probes import Guide
 from dragoman.sources.shared.settings import SourceSettings
 from dragoman.training.losses.loss import (
     CrossEntropy,
-    KernelCrossEntropy,
     PiecewiseCrossEntropy,
     SoftTargets,
     smoothed_cross_entropy,
@@ -120,12 +120,20 @@ def next_token(model: Writing, smoothing: float) -> NextToken:
 
 
 def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
-    """Return a cross-entropy that a kernel computes if this machine has one for ``model``, else a
-    ``PiecewiseCrossEntropy``."""
+    """Return the cross-entropy of the tokens that ``model`` predicts: the fused native loss where
+    the output layer computes with kernels, else a ``PiecewiseCrossEntropy``."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+    layer = model.output_layer
     if model.output_bias is not None:  # the kernel adds none
         return piecewise
-    return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
+
+    def by_kernels(hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        packed = layer.packed
+        if packed is None:
+            return piecewise(hidden, targets)
+        return native_loss.cross_entropy(hidden, layer.weight, targets, packed, smoothing=smoothing)
+
+    return by_kernels
 
 
 class LabelObjective:
