@@ -23,6 +23,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural, shorten
 from dragoman.base.workers import WorkerProcess
@@ -245,8 +248,8 @@ def search_training_text(
     ``systems``: names and their runs. ``kept_apart``: the embedded corpus whose test set the pairs
     are; its training text contains none of them.
     """
-    any_seen, unknown = [False] * len(pairs), list[str]()
-    by_run: dict[tuple[str, str], list[bool]] = {}
+    any_seen, unknown = np.zeros(len(pairs), np.bool_), list[str]()
+    by_run: dict[tuple[str, str], npt.NDArray[np.bool_]] = {}
     of = plural(len(pairs), "test text")
     known: dict[str, Learned] = {}
     read = dict[str, Sequence[Pair]]()  # by the kind of source
@@ -263,16 +266,12 @@ def search_training_text(
         for learned in before:
             if learned.unknown:
                 unknown.append(learned.summary(name, 0, of))
-            seen = learned.has(read[kind])
-            any_seen = _either(any_seen, seen)
+            seen = np.array(learned.has(read[kind]), np.bool_)
+            any_seen |= seen
             place = name, learned.base
-            by_run[place] = _either(by_run.get(place, seen), seen)
-    counts = {place: sum(seen) for place, seen in by_run.items() if any(seen)}
-    return SeenExamples(tuple(any_seen), counts, tuple(dict.fromkeys(unknown)))
-
-
-def _either(first: Sequence[bool], second: Sequence[bool]) -> list[bool]:
-    return [a or b for a, b in zip(first, second, strict=True)]
+            by_run[place] = by_run.get(place, seen) | seen
+    counts = {place: int(seen.sum()) for place, seen in by_run.items() if seen.any()}
+    return SeenExamples(tuple(any_seen.tolist()), counts, tuple(dict.fromkeys(unknown)))
 
 
 ROUNDS = 3
