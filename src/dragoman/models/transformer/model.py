@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from dragoman.models.encoding import EncoderDecoder, LayeredEncoder, SourceInput
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part
-from dragoman.models.search_states import CachedState
+from dragoman.models.search_states import CachedState, KeysAndValues
 from dragoman.models.settings import BEGIN, UNKNOWN, TransformerSettings
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
@@ -153,11 +153,12 @@ class Sublayer:
 class TransformerState(CachedState):
     """The state of a search on the plain path."""
 
-    def __init__(self, model: Transformer, memory: Memory) -> None:
-        self._model, next_word = model, model.next_word
+    def __init__(
+        self, next_word: NextWord | None, sources_of: KeysAndValues, memory: Memory
+    ) -> None:
         self.following = None if next_word is None else Following(next_word)
         """The words of the sources, for a decoder with hints about the next word; else None."""
-        super().__init__(memory)
+        super().__init__(sources_of, memory)
 
     def select(self, rows: Tensor) -> None:
         super().select(rows)
@@ -167,15 +168,7 @@ class TransformerState(CachedState):
     def admit(self, memory: Memory) -> None:
         if self.following is not None:
             self.following.admit(memory)
-        layout = memory.layout
-        sources = []
-        for layer in self._model.decoder:
-            attention = layer.cross_attention
-            key = attention.split(layout.pad(attention.key(memory.rows)))
-            value = attention.split(layout.pad(attention.value(memory.rows)))
-            sources.append((key, value))  # (B, H, S, K), (B, H, S, Kv)
-        mask = mask_of_keys(layout, memory.key_mask)
-        self.cache.admit(sources, mask)
+        super().admit(memory)
 
 
 class Transformer(EncoderDecoder, LayeredEncoder, Computing):
@@ -256,7 +249,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
 
     def start(self, memory: Memory) -> TransformerState:
-        return TransformerState(self, memory)
+        return TransformerState(self.next_word, self._keys_and_values, memory)
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, TransformerState)  # a state comes back to the model that made it
@@ -320,6 +313,15 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         return {"embedding": word, "position": place, "sum": word + place}
 
     # ---- inside
+
+    def _keys_and_values(self, memory: Memory) -> tuple[list[tuple[Tensor, Tensor]], Tensor | None]:
+        """Return the keys and values of the sources in each layer, and their mask."""
+        layout, sources = memory.layout, []
+        for attention in (layer.cross_attention for layer in self.decoder):
+            key = attention.split(layout.pad(attention.key(memory.rows)))
+            value = attention.split(layout.pad(attention.value(memory.rows)))
+            sources.append((key, value))  # (B, H, S, K), (B, H, S, Kv)
+        return sources, mask_of_keys(layout, memory.key_mask)
 
     def _attending(self) -> Iterator[tuple[Part, int, MultiHeadAttention]]:
         """Yield every attention, with its part and the number of its layer."""
