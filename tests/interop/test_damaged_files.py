@@ -30,10 +30,9 @@ from foreign_models import (
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.forms.subwords.text import field_bytes
-from dragoman.interop.archives import open_npz
+from dragoman.interop.archives import open_npz, open_pickled
 from dragoman.interop.ctranslate2 import ModelBin
 from dragoman.interop.folder import import_model
-from dragoman.interop.pickled import open_pickled
 from dragoman.interop.vocabulary import from_sentencepiece
 from dragoman.tasks.catalogue import Run
 

@@ -8,7 +8,7 @@ import torch
 from memories import some_sources
 
 from dragoman.models.interface import Memory
-from dragoman.models.transformer.next_word import Following, NextWord
+from dragoman.models.transformer.model import Following, NextWord
 from dragoman.nn.layout import Layout, Sequences
 
 pytestmark = pytest.mark.usefixtures("in_fp64")

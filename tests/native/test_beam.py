@@ -17,11 +17,10 @@ from dragoman.models.on_torch import OnTorch
 from dragoman.native import library
 from dragoman.native.abi import Step
 from dragoman.search import scheduler
-from dragoman.search.beam import PlainBeam
+from dragoman.search.beam import NativeBeam, PlainBeam, fastest_beam
 from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
-from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.request import Request, SearchJob, rows_of
 from dragoman.search.settings import SamplingSettings, SearchSettings
 

@@ -9,9 +9,10 @@ from pydantic import ValidationError
 from searching import search
 from table_model import BOS, EOS, TableModel
 
+from dragoman.search.beam_state import sampling_key
+from dragoman.search.constraints import draw, draw_from_all, uniform
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.search.sampling import draw, draw_from_all, sampling_key, uniform
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.search.textbook import next_log_probabilities
 

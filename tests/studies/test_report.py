@@ -18,9 +18,8 @@ from dragoman.insight.cost import gated_convolution_cost
 from dragoman.models.convolutional import GatedConvolution
 from dragoman.models.settings import KINDS, ConvolutionalSettings
 from dragoman.studies import records
-from dragoman.studies.report import LAYER_OF, LAYERS, operations_per_token
+from dragoman.studies.report import FAMILY_NAMES, LAYER_OF, LAYERS, operations_per_token
 from dragoman.studies.sweep import SweepPlan
-from dragoman.studies.verdict import FAMILY_NAMES
 from dragoman.tasks.catalogue import Run
 
 SMALL = (

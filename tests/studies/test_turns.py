@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import RunError
-from dragoman.studies.turns import measure_in_turns
+from dragoman.studies.systems import measure_in_turns
 
 pytestmark = pytest.mark.system
 

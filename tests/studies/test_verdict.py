@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dragoman.studies.verdict import CurvePoint, Standing, common_level, minutes_to, verdict
+from dragoman.studies.report import CurvePoint, Standing, common_level, minutes_to, verdict
 
 
 def curve(*values: float, minutes: float = 1.0) -> tuple[CurvePoint, ...]:

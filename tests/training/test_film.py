@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 from training_toy import ToyRun
 
-from dragoman.training.film import MOST_PARAMETERS, Film, film_updates
+from dragoman.training.checkpoint import MOST_PARAMETERS, Film, film_updates
 from dragoman.training.settings import FirstPlan, TrainingSettings
 from dragoman.training.weights import open_weights, weights_in
 

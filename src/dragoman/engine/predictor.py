@@ -4,10 +4,16 @@ attention.
 ``Translator`` translates a text; ``Writer`` continues a text; ``Filler`` fills in the blanks of a
 text; ``Labeller`` chooses its label. All are called alike: one source gives one answer, several
 give a list of answers. All are inspected alike, too: ``shown`` returns the output to look at.
+
+``parts`` cuts sources into lists of one size; ``windows`` cuts standard input into lists that are
+large enough for batches, without a long wait for more lines.
 """
 
 from __future__ import annotations
 
+import queue
+import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
-from dragoman.engine.streaming import WINDOW
 from dragoman.forms.form import Values
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
@@ -31,6 +36,14 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network
     from dragoman.nn.probes import Probe
     from dragoman.pictures.records import AttentionRecord
+
+WINDOW = 4000
+"""The most lines that are translated together, and the most that are read ahead. It is several
+times the number that a search sorts together, since the search's threads idle at the end of each
+window."""
+PATIENCE = 0.05
+"""The seconds, counted from its first line, that a window waits for more lines before it is
+translated."""
 
 
 class Output(Protocol):
@@ -289,3 +302,62 @@ def as_texts(given: Iterable[object]) -> Iterator[str]:
                 f"{type(item).__name__}"
             )
         yield str(item)
+
+
+def windows(
+    lines: Iterable[Item], size: int = WINDOW, patience: float = PATIENCE
+) -> Iterator[list[Item]]:
+    """Cut a stream into windows: of ``size`` lines, or of the lines that came within ``patience``
+    seconds.
+
+    A thread reads at most ``size`` lines ahead while a window is being translated. An error of
+    reading is raised after the lines that were read before it.
+    """
+    waiting: queue.Queue[tuple[Item] | Exception | None] = queue.Queue(maxsize=size)
+    gone = threading.Event()
+
+    def put(item: tuple[Item] | Exception | None) -> bool:
+        while not gone.is_set():
+            try:
+                waiting.put(item, timeout=0.2)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for line in lines:
+                if not put((line,)):
+                    return
+            put(None)
+        except (OSError, ValueError, DragomanError) as error:
+            put(error)
+
+    threading.Thread(target=read, daemon=True, name="reader").start()
+    try:
+        window: list[Item] = []
+        ready = 0.0
+        while True:
+            try:
+                if window:
+                    item = waiting.get(timeout=max(0.0, ready - time.monotonic()))
+                else:
+                    item = waiting.get()
+                    ready = time.monotonic() + patience
+            except queue.Empty:
+                yield window
+                window = []
+                continue
+            if not isinstance(item, tuple):
+                if window:
+                    yield window
+                if item is None:
+                    return
+                raise item
+            window.append(item[0])
+            if len(window) == size:
+                yield window
+                window = []
+    finally:
+        gone.set()

@@ -25,7 +25,7 @@ import torch
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json
 from dragoman.base.tensor_file import open_tensors
-from dragoman.interop.archives import Array, Weights
+from dragoman.interop.archives import Array, Weights, open_pickled
 from dragoman.interop.model import (
     MOST_LAYERS,
     Imported,
@@ -34,7 +34,6 @@ from dragoman.interop.model import (
     languages_in,
     of_rows,
 )
-from dragoman.interop.pickled import open_pickled
 from dragoman.interop.vocabulary import BEGIN, END, UNKNOWN, from_sentencepiece, read_table
 from dragoman.nn.embedding import marian, sinusoidal
 

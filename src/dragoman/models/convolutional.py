@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, partial
 from typing import Any, Literal
 
 import torch
@@ -167,10 +167,10 @@ class Convolutional(EncoderDecoder):
         row_keys = layout.row_keys
         embedded = self._embed(target_in.values, layout.positions, "target", row_keys)
         windows = ConvolutionWindows.behind(layout, self.settings.kernel_width)
-        of_source = _AllAtOnce(layout, memory, self.written_embedding.packed is not None)
+        look_over = self._all_at_once(layout, memory)
         x = self.decoder_in(embedded)
         for layer in self.decoder:
-            x = layer(unfold(self.dropout(x, row_keys), windows), x, embedded, of_source)
+            x = layer(unfold(self.dropout(x, row_keys), windows), x, embedded, look_over)
         return self.dropout.forward(self.decoder_out(x), row_keys)
 
     def start(self, memory: Memory) -> CarriedState:
@@ -178,7 +178,7 @@ class Convolutional(EncoderDecoder):
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, CarriedState)  # a state comes back to the model that made it
-        of_source = _StepByStep(state, self.looking)
+        look_over = self._step_by_step(state)
         x = torch.empty(0)
         for column in tokens.unbind(dim=1):
             embedded = self._embed(column, state.lengths.to(column.device), "target")
@@ -187,7 +187,7 @@ class Convolutional(EncoderDecoder):
             for layer, before in zip(self.decoder, past, strict=True):
                 window = torch.cat([before, x[:, None]], dim=1)  # (N, k, C)
                 kept.append(window[:, 1:])
-                x = layer(window.flatten(1), x, embedded, of_source)
+                x = layer(window.flatten(1), x, embedded, look_over)
             state.store((torch.stack(kept),))
         return self.decoder_out(x)  # type: ignore[no-any-return]
 
@@ -230,55 +230,44 @@ class Convolutional(EncoderDecoder):
         past = rows.new_zeros(*sizes, settings.channels)
         return (past,), _source(memory)
 
+    def _all_at_once(self, layout: Layout, memory: Memory) -> LookOver:
+        """Return the attention over the sources for all rows of some targets at once."""
+        lengths = torch.tensor(memory.layout.lengths, device=layout.device)
+        factor = lengths.to(memory.rows.dtype).sqrt()[layout.sequence, None]  # (P, 1)
+        by_kernels = self.written_embedding.packed is not None and memory.key_mask is None
+        by_kernels = by_kernels and probes.opened.get() is None
+        source = cache(partial(_source, memory))
+
+        def look_over(layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
+            if by_kernels and probes.guiding.get().name != layer.name:
+                places = layout.offsets, memory.layout.offsets
+                context = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
+                return context * factor
+            out, weights = look(layout.pad(query), source(), 1.0)
+            probes.offer_weights(layer.name, weights[:, None])
+            return seen_by_probe(layer.name, layout.pack(out)) * factor
+
+        return look_over
+
+    def _step_by_step(self, state: CarriedState) -> LookOver:
+        """Return the attention over the sources for the rows of a search."""
+        source, places = state.source, state.queries
+        factors = source.lengths.to(source.keys.dtype).sqrt()  # (B,)
+
+        def look_over(layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
+            seen = self.looking(query, places, source, scale=1.0, factors=factors)
+            if seen is not None:
+                return seen
+            context, _ = look(places.pad(query), source, 1.0)
+            return seen_by_probe(layer.name, places.pack(context * factors[:, None, None]))
+
+        return look_over
+
     def _words(self, side: Side) -> Embedding:
         return self.source_embedding if side == "source" else self.written_embedding
 
     def _places(self, side: Side) -> Positions:
         return self.source_positions if side == "source" else self.target_positions
-
-
-class _AllAtOnce:
-    """The attention over the sources for all rows of some targets at once."""
-
-    def __init__(self, layout: Layout, memory: Memory, by_kernels: bool) -> None:
-        self._layout = layout
-        self._memory = memory
-        probe = probes.opened.get()
-        self._by_kernels = by_kernels and probe is None and memory.key_mask is None
-        lengths = torch.tensor(memory.layout.lengths, device=layout.device)
-        self._factor = lengths.to(memory.rows.dtype).sqrt()[layout.sequence, None]  # (P, 1)
-
-    @cached_property
-    def _source(self) -> Source:
-        return _source(self._memory)
-
-    def __call__(self, layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
-        layout, memory = self._layout, self._memory
-        if self._by_kernels and probes.guiding.get().name != layer.name:
-            places = layout.offsets, memory.layout.offsets
-            context = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
-            return context * self._factor
-        out, weights = look(layout.pad(query), self._source, 1.0)
-        probes.offer_weights(layer.name, weights[:, None])
-        return seen_by_probe(layer.name, layout.pack(out)) * self._factor
-
-
-class _StepByStep:
-    """The attention over the sources for the rows of a search."""
-
-    def __init__(self, state: CarriedState, looking: Looking) -> None:
-        self._source = state.source
-        self._queries = state.queries
-        self._looking = looking
-        self._factors = state.source.lengths.to(state.source.keys.dtype).sqrt()  # (B,)
-
-    def __call__(self, layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
-        places, source, factors = self._queries, self._source, self._factors
-        seen = self._looking(query, places, source, scale=1.0, factors=factors)
-        if seen is not None:
-            return seen
-        context, _ = look(places.pad(query), source, 1.0)
-        return seen_by_probe(layer.name, places.pack(context * factors[:, None, None]))
 
 
 def _source(memory: Memory) -> Source:

@@ -41,27 +41,6 @@ from dragoman.nn.linear import Linear
 from dragoman.nn.lstm import Lstm
 
 
-class DecoderState(CachedState):
-    """A search in a model whose sources are empty."""
-
-    def __init__(self, model: Decoder, memory: Memory) -> None:
-        self._model = model
-        super().__init__(memory)
-
-    def admit(self, memory: Memory) -> None:
-        batch, rows = memory.layout.batch, memory.rows
-        self.cache.admit(
-            [
-                (
-                    rows.new_zeros(batch, layer.attention.heads, 0, layer.attention.key_width),
-                    rows.new_zeros(batch, layer.attention.heads, 0, layer.attention.value_width),
-                )
-                for layer in self._model.layers
-            ],
-            None,
-        )
-
-
 class OnlyWriting(Advancing):
     """A model without an encoder. It has an embedding and an output layer, and its sources are
     empty."""
@@ -118,11 +97,11 @@ class Decoder(OnlyWriting):
             x = layer(x, layout, causal=True)
         return x if self.norm is None else self.norm.forward(x)
 
-    def start(self, memory: Memory) -> DecoderState:
-        return DecoderState(self, memory)
+    def start(self, memory: Memory) -> CachedState:
+        return CachedState(self._no_sources, memory)
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        assert isinstance(state, DecoderState)  # a state comes back to the model that made it
+        assert isinstance(state, CachedState)  # a state comes back to the model that made it
         cache, new = state.cache, tokens.shape[1]
         x = self._embed(tokens.flatten(), cache.places(new).flatten())  # (N x t, D)
         cache.begin(None, new)
@@ -136,6 +115,16 @@ class Decoder(OnlyWriting):
         word = self.embedding(tokens) * self.settings.embedding_scale
         place = self.positions(torch.arange(len(tokens)), None, word.dtype)
         return {"embedding": word, "position": place, "sum": word + place}
+
+    def _no_sources(self, memory: Memory) -> tuple[list[tuple[Tensor, Tensor]], None]:
+        """Return keys and values of length 0 for each layer."""
+        rows, batch = memory.rows, memory.layout.batch
+        sources = []
+        for attention in (layer.attention for layer in self.layers):
+            key = rows.new_zeros(batch, attention.heads, 0, attention.key_width)
+            value = rows.new_zeros(batch, attention.heads, 0, attention.value_width)
+            sources.append((key, value))
+        return sources, None
 
     def _embed(self, tokens: Tensor, positions: Tensor, row_keys: Tensor | None = None) -> Tensor:
         return embed(

@@ -65,7 +65,7 @@ class Memory:
     None: all may be."""
     tokens: Tensor | None = None
     """(P,) the token ids that were read; None if rows were read. A shortlist and the hint about the
-    next word (``models/transformer/next_word.py``) use them."""
+    next word (``models/transformer/model.py``) use them."""
     parts: tuple[Memory, ...] = ()
     """In an ensemble, the memory of each model for the same B sources (``ensemble.py``)."""
 
@@ -188,8 +188,8 @@ class Network(nn.Module, Encodes, Projects):
     tokens."""
     ctc: Linear | None
     """The layer that predicts for each encoded row which token is spoken there, or none (the last
-    output): for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``). None:
-    there is no such layer."""
+    output): for training (``training/losses/objectives.py``) and for the search
+    (``with_ctc.py``). None: there is no such layer."""
     output_bias: nn.Parameter | None
     """(V,) a bias that is added to the logits; None: there is none."""
     plain_only: ClassVar[str] = ""

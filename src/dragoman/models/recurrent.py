@@ -266,10 +266,17 @@ class Recurrent(EncoderDecoder):
             drops = [self._drop(ones, layout)[steps.rows] for _ in range(len(self.decoder) + 1)]
             masks = [self._recurrent_mask(layout) for _ in self.decoder]
             kept = [mask[steps.order].to(x.dtype) for mask in masks if mask is not None]
-        outs, seen = [], []
+        outs, seen = list[Tensor](), list[Tensor]()
+
+        def look_over(rows: Tensor) -> Tensor:
+            """Attend from one row of each source that goes on, and keep the weights."""
+            going = source.select(slice(len(rows)))
+            context, weights = self._attend(self._query(rows)[:, None], going)
+            seen.append(F.pad(weights, (0, 0, 0, 0, 0, batch - len(rows))))
+            return context[:, 0]
+
         for places in steps:
             n = places.stop - places.start
-            look_over = _Looking(self, source.select(slice(n)))
             out, carried = self._advance(
                 gates[places],
                 Carried(*(part[:, :n] for part in carried)),
@@ -278,7 +285,6 @@ class Recurrent(EncoderDecoder):
                 [mask[:n] for mask in kept],
             )
             outs.append(out)
-            seen += [F.pad(weights, (0, 0, 0, 0, 0, batch - n)) for weights in look_over.seen]
         if probes.opened.get() is not None or probes.guiding.get().name == CROSS:
             # (B, 1, T, S)
             probes.offer_weights(CROSS, torch.cat(seen, dim=1)[steps.ranks][:, None])
@@ -343,18 +349,3 @@ class Recurrent(EncoderDecoder):
             return None
         ones = torch.ones(layout.batch, self.settings.model_dim, device=layout.device)
         return self.dropout.forward(ones, layout.sequence_keys)
-
-
-class _Looking:
-    """Attention with one query per source, which keeps its weights."""
-
-    def __init__(self, model: Recurrent, source: Source) -> None:
-        self._model = model
-        self._source = source
-        self.seen: list[Tensor] = []
-        """The weights (B, 1, S) of each call."""
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        context, weights = self._model._attend(self._model._query(rows)[:, None], self._source)
-        self.seen.append(weights)
-        return context[:, 0]

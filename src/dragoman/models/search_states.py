@@ -111,11 +111,16 @@ class Looking(Computing):
         )  # fmt: skip
 
 
-class CachedState(DecodeState):
-    """The state of a search over plain keys and values, in a ``Cache``. Each model implements
-    ``admit``, since only the model can compute the keys and values of a source."""
+KeysAndValues = Callable[[Memory], tuple[list[tuple[Tensor, Tensor]], Tensor | None]]
+"""A function that returns the keys and values of sources in each layer, and their mask, as
+``Cache.admit`` takes them."""
 
-    def __init__(self, memory: Memory) -> None:
+
+class CachedState(DecodeState):
+    """The state of a search over plain keys and values, in a ``Cache``."""
+
+    def __init__(self, sources_of: KeysAndValues, memory: Memory) -> None:
+        self._sources_of = sources_of
         self.cache = Cache(memory.rows.device)
         self.admit(memory)
 
@@ -125,6 +130,9 @@ class CachedState(DecodeState):
 
     def select(self, rows: Tensor) -> None:
         self.cache.select(rows)
+
+    def admit(self, memory: Memory) -> None:
+        self.cache.admit(*self._sources_of(memory))
 
 
 Carried = tuple[Tensor, ...]

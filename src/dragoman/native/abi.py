@@ -15,25 +15,20 @@ from typing import Any
 POINTER, WHOLE, REAL, SEED = c_void_p, c_int64, c_float, c_uint64
 
 
+def _fields(*declarations: tuple[Any, ...]) -> tuple[tuple[str, Any], ...]:
+    """The fields of a struct from declarations as in C: a type, and the names that have it."""
+    return tuple((name, kind) for kind, *names in declarations for name in names)
+
+
 class Attention(ctypes.Structure):
     """The sizes and addresses for the attention kernels."""
 
-    _fields_ = (
-        ("query_offsets", POINTER),
-        ("key_offsets", POINTER),
-        ("query_names", POINTER),
-        ("sentences", WHOLE),
-        ("heads", WHOLE),
-        ("key_width", WHOLE),
-        ("value_width", WHOLE),
-        ("query_row", WHOLE),
-        ("key_row", WHOLE),
-        ("value_row", WHOLE),
-        ("out_row", WHOLE),
-        ("causal", WHOLE),
-        ("scale", REAL),
-        ("rate", REAL),
-        ("seed", SEED),
+    _fields_ = _fields(
+        (POINTER, "query_offsets", "key_offsets", "query_names"),
+        (WHOLE, "sentences", "heads", "key_width", "value_width"),
+        (WHOLE, "query_row", "key_row", "value_row", "out_row", "causal"),
+        (REAL, "scale", "rate"),
+        (SEED, "seed"),
     )
 
 
@@ -50,21 +45,14 @@ ACTIVATIONS = ("relu", "swish", "gelu")
 class Shape(ctypes.Structure):
     """Sizes and choices of a Transformer."""
 
-    _fields_ = (
-        ("model_dim", c_int32),
-        ("ffn_dim", c_int32),
-        ("heads", c_int32),
-        ("key_width", c_int32),
-        ("value_width", c_int32),
-        ("encoder_layers", c_int32),
-        ("decoder_layers", c_int32),
-        ("source_vocabulary", c_int32),
-        ("target_vocabulary", c_int32),
-        ("pre_norm", c_int32),
-        ("hidden_token", c_int32),  # a token that nothing may attend to; -1: none
-        ("one_embedding", c_int32),  # whether source and target share theirs
-        ("zero_token", c_int32),  # a target token whose embedding is zero; -1: none
-        ("activation", c_int32),  # of the feed-forward layers: its place in ACTIVATIONS
+    _fields_ = _fields(
+        (c_int32, "model_dim", "ffn_dim", "heads", "key_width", "value_width"),
+        (c_int32, "encoder_layers", "decoder_layers", "source_vocabulary", "target_vocabulary"),
+        (c_int32, "pre_norm"),
+        (c_int32, "hidden_token"),  # a token that nothing may attend to; -1: none
+        (c_int32, "one_embedding"),  # whether source and target share theirs
+        (c_int32, "zero_token"),  # a target token whose embedding is zero; -1: none
+        (c_int32, "activation"),  # of the feed-forward layers: its place in ACTIVATIONS
     )
 
 
@@ -138,51 +126,26 @@ class Found(ctypes.Structure):
 class Live(ctypes.Structure):
     """The addresses of the arrays of a search."""
 
-    _fields_ = (
-        ("groups", POINTER),
-        ("looked", POINTER),
-        ("ended", POINTER),
-        ("found", POINTER),
-        ("found_tokens", POINTER),
-        ("found_log_probabilities", POINTER),
-        ("tokens", POINTER),
-        ("log_probabilities", POINTER),
-        ("totals", POINTER),
-        ("last", POINTER),
-        ("parents", POINTER),
-        ("places", WHOLE),
-        ("columns", WHOLE),
+    _fields_ = _fields(
+        (POINTER, "groups", "looked", "ended", "found", "found_tokens", "found_log_probabilities"),
+        (POINTER, "tokens", "log_probabilities", "totals", "last", "parents"),
+        (WHOLE, "places", "columns"),
     )
 
 
 class Step(ctypes.Structure):
     """The functions by which native code takes steps; valid until the state is changed."""
 
-    _fields_ = (
-        ("best", POINTER),
-        ("select", POINTER),
-        ("state", POINTER),
-        ("positions", POINTER),
-        ("known", WHOLE),
-    )
+    _fields_ = _fields((POINTER, "best", "select", "state", "positions"), (WHOLE, "known"))
 
 
 class Run(ctypes.Structure):
     """The arguments and results of a native run of steps."""
 
-    _fields_ = (
-        ("groups", WHOLE),
-        ("rows", WHOLE),
-        ("k", WHOLE),
-        ("eos", WHOLE),
-        ("steps", WHOLE),
-        ("enough", WHOLE),
-        ("log_probabilities", POINTER),
-        ("ids", POINTER),
-        ("forbidden", POINTER),
-        ("count", WHOLE),
-        ("any_done", WHOLE),
-        ("wrong", WHOLE),
+    _fields_ = _fields(
+        (WHOLE, "groups", "rows", "k", "eos", "steps", "enough"),
+        (POINTER, "log_probabilities", "ids", "forbidden"),
+        (WHOLE, "count", "any_done", "wrong"),
     )
 
 

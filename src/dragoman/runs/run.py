@@ -20,7 +20,8 @@
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
     steps/               of a run that learns from the translations of other runs: what it needs
-    film/                thin snapshots from update 0 on, if the run has them (training/film.py)
+    film/                thin snapshots from update 0 on, if the run has them
+                         (training/checkpoint.py)
     training/            resumable state; without it the model still works
     .lock                there, and locked, while a process changes the folder
 

@@ -2,20 +2,22 @@
 (searches).
 
 The state is a few arrays, so a step costs a few operations however many rows there are, in numpy
-(``beam.py``) or in one pass of native code (``native_beam.py``). The arrays have spare room and
-stay where they are; only their beginnings are in use. The rows of one group are adjacent, best
-first. A request has one group, or one per sample or alternative.
+or in one pass of native code (``beam.py``). The arrays have spare room and stay where they are;
+only their beginnings are in use. The rows of one group are adjacent, best first. A request has one
+group, or one per sample or alternative.
 
 Shapes: N rows, G groups, C continuations that a group ranks, L places for tokens.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.models.searched import Source
 from dragoman.native.abi import Ended, Found, Group, Looked
 from dragoman.search.hypothesis import (
     SHIFTS,
@@ -28,7 +30,6 @@ from dragoman.search.hypothesis import (
     length_penalty,
 )
 from dragoman.search.request import Pool, Request, SearchJob
-from dragoman.search.sampling import sampling_key
 from dragoman.search.settings import SamplingSettings
 
 NEVER = 2**62
@@ -41,6 +42,16 @@ SPARE_PLACES = 32
 GROUP, LOOKED, ENDED, FOUND = (np.dtype(record) for record in (Group, Looked, Ended, Found))
 
 Records = npt.NDArray[np.void]
+
+
+def sampling_key(seed: int, source: Source, sample: int) -> int:
+    """Return 64 bits from which all draws of one sample of one source follow.
+
+    They also depend on the source, so that one seed does not give all sentences the same draws.
+    """
+    digest = hashlib.blake2b(np.array([seed, sample], dtype=np.int64).tobytes(), digest_size=8)
+    digest.update(np.asarray(source).tobytes())
+    return int.from_bytes(digest.digest(), "little")
 
 
 def _group(request: Request, branch: int, keep: int) -> Group:

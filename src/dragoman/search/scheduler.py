@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dragoman.models.searched import Constrain, SearchModel, SearchSession
+from dragoman.search.beam import fastest_beam
 from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import (
@@ -29,7 +30,6 @@ from dragoman.search.hypothesis import (
     StepRecord,
     best_of,
 )
-from dragoman.search.native_beam import fastest_beam
 from dragoman.search.request import Request, SearchJob, rows_of
 
 CAPACITY_ROWS = 64

@@ -41,7 +41,7 @@ from dragoman.sizing.monolingual import (
     with_synthetic_pairs,
 )
 from dragoman.sizing.options import TrainOptions
-from dragoman.studies.records import Stored
+from dragoman.studies.records import Stored, minutes_of
 from dragoman.studies.steps import FINAL, MONOLINGUAL, Translated, save_plan, write_pairs
 from dragoman.tasks import catalogue
 from dragoman.tasks.from_files import Chosen, recipe_of
@@ -238,10 +238,9 @@ def _minutes_left(steps: Path, plan: StepsPlan) -> float:
     assert plan.minutes is not None
     used = 0.0
     for step in plan.steps:
-        records = catalogue.Run.open(steps / step.name).metrics()
-        used += max((record["elapsed"] for record in records), default=0.0)
-        used += read_stored(steps / f"{step.name}.json", Translated).seconds
-    return max(OF_LAST * plan.minutes, plan.minutes - used / 60)
+        used += minutes_of(catalogue.Run.open(steps / step.name))
+        used += read_stored(steps / f"{step.name}.json", Translated).seconds / 60
+    return max(OF_LAST * plan.minutes, plan.minutes - used)
 
 
 def _train_step(steps: Path, step: Step, recipe: Recipe, say: Say, again: str) -> bool:

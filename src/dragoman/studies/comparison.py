@@ -272,26 +272,20 @@ class ComparedTranslations:
     """The compared outputs of each run of each system."""
     references: Sequence[Sequence[str]]
     """The references in the form that is compared."""
-    tokenizer: str | None
-    """The tokenizer of BLEU; None: the default."""
-    language: str
+    compare: Callable[..., Significance]
+    """``compare_systems`` with the language, the tokenizer of BLEU and the seed."""
 
     def against(self, name: str) -> Significance:
         """The comparison with another system as the baseline."""
         systems = {name: self.outputs[name], **self.outputs}
         quality = self.compared.quality
         test, samples = quality.test, quality.samples
-        return self._compare(systems, self.references, test=test, samples=samples)
+        return self.compare(systems, self.references, test=test, samples=samples)
 
     def over(self, places: Sequence[int]) -> Significance:
         """The comparison on the sentences at some places, by the bootstrap."""
         systems = {name: lines_at(runs, places) for name, runs in self.outputs.items()}
-        return self._compare(systems, lines_at(self.references, places), samples=_SAMPLES)
-
-    @property
-    def _compare(self) -> Callable[..., Significance]:
-        seed, tokenizer = self.compared.quality.seed, self.tokenizer
-        return partial(compare_systems, language=self.language, tokenizer=tokenizer, seed=seed)
+        return self.compare(systems, lines_at(self.references, places), samples=_SAMPLES)
 
 
 def lines_at(lists: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
@@ -343,6 +337,7 @@ def compare(request: ComparisonRequest) -> ComparedTranslations:
     if moses is not None:
         wanted, tokenizer = [list(map(moses, lines)) for lines in wanted], "none"
 
+    score = partial(compare_systems, language=language, tokenizer=tokenizer, seed=request.seed)
     pairs = measured.pairs
     by_words = bool(runs) and writes_what_it_reads(runs[0].recipe)
     speakers = _speakers(pairs) if by_words else []
@@ -355,10 +350,8 @@ def compare(request: ComparisonRequest) -> ComparedTranslations:
             return compare_word_errors(
                 some, expected, groups, request.test, request.samples, request.seed, noun
             )
-        quality = compare_systems(
-            some, lines_at(wanted, places), language,
-            request.test, tokenizer=tokenizer, samples=request.samples, seed=request.seed,
-        )  # fmt: skip
+        references = lines_at(wanted, places)
+        quality = score(some, references, test=request.test, samples=request.samples)
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
     # The training of finished outputs is unknown: guessing then uses the references.
@@ -373,4 +366,4 @@ def compare(request: ComparisonRequest) -> ComparedTranslations:
         request, systems, measured.name, pairs, over, chance=chance,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
-    return ComparedTranslations(compared, measured, outputs, wanted, tokenizer, language)
+    return ComparedTranslations(compared, measured, outputs, wanted, score)

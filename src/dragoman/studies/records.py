@@ -32,9 +32,9 @@ from dragoman.base.wording import plural
 from dragoman.runs.files import Count, Model, Number, read_stored
 from dragoman.runs.prepare import Say, side_pairs
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.runs.run import RECIPE, load_forms, refuse_run
+from dragoman.runs.run import RECIPE, Run, load_forms, refuse_run
 from dragoman.tasks import catalogue
-from dragoman.tasks.shared.progress_made import has_learned
+from dragoman.tasks.shared.progress_made import TrainingSummary, has_learned
 
 if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
@@ -308,15 +308,11 @@ def _record_of(
     ended: Literal["finished", "untrainable"] = "untrainable"
     if not (folder / RECIPE).is_file():
         return made(ended=ended, why=why)
-    from dragoman.runs.model import hollow_model
-
     run = catalogue.Run.open(folder)
-    lines = list(run.metrics())
-    updates = [line for line in lines if line["kind"] == "update"]
-    validations = [line for line in lines if line["kind"] == "validation"]
-    metric = run.recipe.training.metric
+    summary, metric = TrainingSummary.of(run), run.recipe.training.metric
     scores: dict[str, float] = {}
     if outcome is not None:
+        validations = [line for line in run.metrics() if line["kind"] == "validation"]
         scores = scores_of_weights(validations, run.metadata())
         if metric in scores:
             ended = "finished"
@@ -326,14 +322,26 @@ def _record_of(
         ended=ended,
         why=why,
         scores=scores,
-        parameters=sum(p.numel() for p in hollow_model(run.recipe, *run.forms).parameters()),
-        updates=updates[-1]["update"] if updates else 0,
-        tokens=sum(line["tokens"] for line in updates),
-        minutes=round(max((line["elapsed"] for line in lines), default=0.0) / 60, 4),
+        parameters=parameters_of(run),
+        updates=summary.updates,
+        tokens=summary.tokens,
+        minutes=round(minutes_of(run), 4),
         chance=catalogue.runtime_of(run.task).chance(
             run.recipe, load_forms(run.recipe, folder, prepared=True), side_pairs(run.recipe, "dev")
         ),
     )
+
+
+def parameters_of(run: Run) -> int:
+    """The number of parameters of a run's model."""
+    from dragoman.runs.model import hollow_model  # imports torch
+
+    return sum(p.numel() for p in hollow_model(run.recipe, *run.forms).parameters())
+
+
+def minutes_of(run: Run) -> float:
+    """The minutes that the updates and validations of a run took."""
+    return max((line.get("elapsed", 0.0) for line in run.metrics()), default=0.0) / 60
 
 
 def scores_of_weights(

@@ -1,6 +1,8 @@
 """The full report of a comparison of trained runs: quality, training cost, speed, memory, layers
-and the sweep of each run; and the figures of the paper (tables 1 and 2 of Vaswani et al., 2017)
-that ``report_page.py`` shows next to them.
+and the sweep of each run; the result in words (``verdict``); and the figures of the paper (tables 1
+and 2 of Vaswani et al., 2017) that ``report_page.py`` shows next to them.
+
+The words follow only from the numbers. If a Transformer loses, the first sentence says so.
 
 Operations are counted while plain torch computes: matrix products and convolutions, forward and
 backward; a multiplication and an addition count as two (table 2: "training cost"). Sentences are
@@ -11,6 +13,7 @@ saves memory.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,24 +28,18 @@ from dragoman.base.errors import RecipeError
 from dragoman.data.batches import make_batch
 from dragoman.engine.machine import machine_facts
 from dragoman.forms.form import Pair
-from dragoman.insight.cost import (
-    Cost,
-    attention_cost,
-    gated_convolution_cost,
-    recurrence_cost,
-)
-from dragoman.metrics.significance import Comparison, SystemScore
+from dragoman.insight.cost import Cost, attention_cost, gated_convolution_cost, recurrence_cost
+from dragoman.metrics.significance import SIGNIFICANT, Comparison, SystemScore
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
-from dragoman.runs.model import build_model, hollow_model
+from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
 from dragoman.studies.by_length import ByLength, by_length
 from dragoman.studies.comparison import ComparedTranslations, ComparisonReport
+from dragoman.studies.records import minutes_of, parameters_of
 from dragoman.studies.sweep import PLAN, Sweep
-from dragoman.studies.systems import System
-from dragoman.studies.turns import TurnPace, measure_in_turns
-from dragoman.studies.verdict import CurvePoint, Standing, verdict
+from dragoman.studies.systems import System, TurnPace, measure_in_turns
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.training.losses.loss import smoothed_cross_entropy
 
@@ -57,6 +54,150 @@ LAYER_OF: dict[str, Callable[[int, ModelSettings], Cost]] = {
     ),
 }
 """The layer that mixes positions, by the kind of model: (length, settings) -> its cost."""
+FAMILY_NAMES = {
+    "transformer": "a Transformer",
+    "recurrent": "an LSTM with attention",
+    "convolutional": "a convolutional model",
+}
+"""The kinds of models, in words."""
+
+
+_TRANSLATES = 1.0
+"""The BLEU below which a system does not translate yet."""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A validation of a run in the course of its training."""
+
+    update: int
+    minutes: float
+    value: float
+    """The BLEU score on the dev sentences."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The result of a system in the comparison."""
+
+    name: str
+    kind: str
+    """The kind of model as in a recipe; "" for a file of translations."""
+    bleu: float
+    p_value: float | None
+    """The p-value of the difference to the best system; None for the best one."""
+    curve: Sequence[CurvePoint] = ()
+    """BLEU on dev, of its first run."""
+    sentences_per_second: float | None = None
+    dev: str = ""
+    """A fingerprint of the dev set and the search; curves are comparable only if it is the same."""
+    machine: str = ""
+    """The processor that trained it; "" if that was not recorded."""
+
+    @property
+    def described(self) -> str:
+        """The name and the kind of the system."""
+        family = FAMILY_NAMES.get(self.kind, f"of kind {self.kind}" if self.kind else "")
+        return f"{self.name} ({family})" if family else self.name
+
+
+def verdict(standings: Sequence[Standing], *, learned: bool = True) -> list[str]:
+    """Sentences on quality, learning and speed of two or more systems. There is no winner if none
+    has ``learned`` anything."""
+    ranked = sorted(standings, key=lambda system: -system.bleu)
+    if not learned:
+        scores = ", ".join(f"{system.described} {system.bleu:.1f}" for system in ranked)
+        none = f"None of them translates yet (BLEU: {scores}), so none is better than another."
+        return [none, *_speed(standings)]
+    return [_quality(ranked), *_learning(standings), *_speed(standings)]
+
+
+def _quality(ranked: Sequence[Standing]) -> str:
+    best, *others = ranked
+    transformers = [system for system in ranked if system.kind == "transformer"]
+    kinds = {system.kind for system in ranked}
+    behind = "; ".join(_place_behind(best, system) for system in others)
+    highest = f"{best.described} has the highest BLEU, {best.bleu:.1f}; {behind}."
+    if not transformers or len(kinds) < 2:
+        return highest
+    champion = transformers[0]
+    if champion is best:
+        rivals = [system for system in others if system.kind != "transformer"]
+        if rivals and all(map(_is_sure, rivals)):
+            return f"The Transformer won: {highest}"
+        return f"The Transformer is ahead, but not significantly ahead of all: {highest}"
+    if _is_sure(champion):
+        return f"The Transformer lost: {highest}"
+    return f"The Transformer did not win: {highest}"
+
+
+def _is_sure(system: Standing) -> bool:
+    """Return whether the difference to the best system is significant."""
+    return system.p_value is not None and system.p_value < SIGNIFICANT
+
+
+def _place_behind(best: Standing, system: Standing) -> str:
+    gap = f"{system.described} has {system.bleu:.1f}, {best.bleu - system.bleu:.1f} less"
+    if system.p_value is None:
+        return gap
+    luck = "" if _is_sure(system) else ", which may be luck"
+    return f"{gap} (p = {system.p_value:.3f}{luck})"
+
+
+def common_level(standings: Sequence[Standing]) -> float | None:
+    """A dev BLEU that all systems reached: 95 % of the lowest maximum. None without curves, or if a
+    system hardly translates."""
+    tops = [max((point.value for point in system.curve), default=0.0) for system in standings]
+    level = 0.95 * min(tops, default=0.0)
+    return level if level >= _TRANSLATES else None
+
+
+def minutes_to(system: Standing, level: float) -> float:
+    """Minutes of training until dev BLEU was ``level``, interpolated linearly between validations.
+
+    A validation of the untrained model is not needed: every curve begins at 0 BLEU and 0 minutes.
+    """
+    before = CurvePoint(0, 0.0, 0.0)
+    for point in system.curve:
+        if point.value >= level:
+            share = (level - before.value) / max(point.value - before.value, 1e-12)
+            return before.minutes + share * (point.minutes - before.minutes)
+        before = point
+    return math.inf
+
+
+def _learning(standings: Sequence[Standing]) -> list[str]:
+    trained = [system for system in standings if system.curve]
+    if len(trained) < 2:
+        return []
+    if len({system.dev for system in trained}) > 1:
+        return ["Their dev sets differ, so their curves cannot be compared."]
+    level = common_level(trained)
+    if level is None:
+        return []
+    if len({system.machine for system in trained}) > 1:
+        return ["They were trained on different machines, so their minutes cannot be compared."]
+    times = sorted(((minutes_to(system, level), system) for system in trained), key=lambda x: x[0])
+    (least, first), *rest = times
+    slower = ", ".join(
+        f"{system.described} {minutes:.1f} ({minutes / max(least, 1e-9):.1f} times as long)"
+        for minutes, system in rest
+    )
+    where = "" if first.machine else " It is not known whether one machine trained all of them."
+    sentence = (
+        f"To {level:.1f} BLEU on dev, which all of them reached, {first.described} took the least "
+        f"time, {least:.1f} minutes; {slower}.{where}"
+    )
+    return [sentence]
+
+
+def _speed(standings: Sequence[Standing]) -> list[str]:
+    timed = [(speed, system) for system in standings if (speed := system.sentences_per_second)]
+    if len(timed) < 2:
+        return []
+    (most, first), *rest = sorted(timed, key=lambda pair: -pair[0])
+    others = ", ".join(f"{system.described} {speed:,.0f}" for speed, system in rest)
+    return [f"{first.described} translates the most sentences a second, {most:,.0f}; {others}."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +312,6 @@ def _describe(
 ) -> Trained:
     run = system.runs[0]
     model = run.recipe.model
-    lines = list(run.metrics())
     training = TrainingSummary.of(run)
     cost = LAYER_OF.get(model.kind)
     sweep = sweep_beside(system.path)
@@ -182,15 +322,15 @@ def _describe(
         p_value=score.p_value,
         sentences_per_second=pace.sentences_per_second,
         sizes=model.sizes,
-        parameters=sum(p.numel() for p in hollow_model(run.recipe, *run.forms).parameters()),
+        parameters=parameters_of(run),
         runs=len(system.runs),
         updates=training.updates,
         tokens=training.tokens,
-        minutes=fmean(map(_minutes, system.runs)),
+        minutes=fmean(map(minutes_of, system.runs)),
         operations=per_token * training.tokens,
         curve=tuple(
             CurvePoint(line["update"], line.get("elapsed", 0.0) / 60, line["scores"]["bleu"])
-            for line in lines
+            for line in run.metrics()
             if line["kind"] == "validation"
             and line["weights"] != "average"
             and line["scores"].get("bleu") is not None
@@ -215,10 +355,6 @@ def _dev_of(run: Run) -> str:
         dev = corpora, data.split.model_dump_json(), data.cleaning.model_dump_json()
     whole = repr((dev, data.moses, how.dev_sentences, how.dev_beam))
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
-
-
-def _minutes(run: Run) -> float:
-    return max((line.get("elapsed", 0.0) for line in run.metrics()), default=0.0) / 60
 
 
 def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:

@@ -11,8 +11,7 @@ from dragoman.metrics.significance import SIGNIFICANT, Significance
 from dragoman.pictures.records import Chart, Series, Table
 from dragoman.pictures.report import ComparisonPage, ReportSection
 from dragoman.studies.comparison import UNSEEN
-from dragoman.studies.report import LAYERS, MODELS, Report
-from dragoman.studies.verdict import FAMILY_NAMES, CurvePoint
+from dragoman.studies.report import FAMILY_NAMES, LAYERS, MODELS, CurvePoint, Report
 
 _MAX_SHOWN = 1000
 """The most characters of a translation that are shown."""

@@ -1,25 +1,39 @@
 """The systems of a comparison: runs, groups of runs that differ only by their seed, and files of
-finished translations; and the test texts that they were trained on, whose scores mean nothing.
+finished translations; the test texts that they were trained on, whose scores mean nothing; and the
+speed and the memory of runs.
 
 The test set comes from one run, or from files. Another run may have been trained on more text,
 these test texts included, or started from a run that was (``runs/lineage.py``).
+
+To measure their speed, runs translate in turns, each in a process of its own. Every process is
+warmed up; then all translate the same sentences, one after another, round by round, so that other
+work on the machine slows all of them alike. Other work can only add time, so the shortest time
+counts. Memory is the peak of the process, program included.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural, shorten
+from dragoman.base.workers import WorkerProcess
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
 from dragoman.metrics.translation import compose
+from dragoman.native.allocator import keep_memory, peak_bytes
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set, read_line_for_each
 from dragoman.runs.lineage import BASES, Learned, texts_of, texts_of_bases, texts_of_run
 from dragoman.runs.run import Run
@@ -32,6 +46,7 @@ logger = logging.getLogger("dragoman")
 
 _OTHER_REFERENCES = 0.1
 """The largest share of common sources with different references that two test sets may have."""
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -233,8 +248,8 @@ def search_training_text(
     ``systems``: names and their runs. ``kept_apart``: the embedded corpus whose test set the pairs
     are; its training text contains none of them.
     """
-    any_seen, unknown = [False] * len(pairs), list[str]()
-    by_run: dict[tuple[str, str], list[bool]] = {}
+    any_seen, unknown = np.zeros(len(pairs), np.bool_), list[str]()
+    by_run: dict[tuple[str, str], npt.NDArray[np.bool_]] = {}
     of = plural(len(pairs), "test text")
     known: dict[str, Learned] = {}
     read = dict[str, Sequence[Pair]]()  # by the kind of source
@@ -251,13 +266,87 @@ def search_training_text(
         for learned in before:
             if learned.unknown:
                 unknown.append(learned.summary(name, 0, of))
-            seen = learned.has(read[kind])
-            any_seen = _either(any_seen, seen)
+            seen = np.array(learned.has(read[kind]), np.bool_)
+            any_seen |= seen
             place = name, learned.base
-            by_run[place] = _either(by_run.get(place, seen), seen)
-    counts = {place: sum(seen) for place, seen in by_run.items() if any(seen)}
-    return SeenExamples(tuple(any_seen), counts, tuple(dict.fromkeys(unknown)))
+            by_run[place] = by_run.get(place, seen) | seen
+    counts = {place: int(seen.sum()) for place, seen in by_run.items() if seen.any()}
+    return SeenExamples(tuple(any_seen.tolist()), counts, tuple(dict.fromkeys(unknown)))
 
 
-def _either(first: Sequence[bool], second: Sequence[bool]) -> list[bool]:
-    return [a or b for a, b in zip(first, second, strict=True)]
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class TurnPace:
+    """The speed and the memory of one run."""
+
+    path: str
+    """The implementation: int8 kernels, or torch in bf16 or fp32."""
+    seconds: tuple[float, ...]
+    """The time for all sentences, in every round."""
+    sentences: int
+    megabytes: float
+    """The peak memory of its process in megabytes."""
+
+    @property
+    def sentences_per_second(self) -> float:
+        """The speed in the fastest round."""
+        return self.sentences / min(self.seconds)
+
+
+def measure_in_turns(
+    folders: Sequence[Path], sentences: Sequence[str], rounds: int = ROUNDS
+) -> list[TurnPace]:
+    """Measure some runs. Errors: ``RunError``, with the message of the process that failed."""
+    with ExitStack() as stack:
+        processes: list[tuple[Path, WorkerProcess]] = []
+        paths: list[str] = []
+        for folder in folders:
+            process = WorkerProcess(keep_memory)
+            stack.callback(process.stop)
+            processes.append((folder, process))
+            # Processes start one after another: they would slow each other down while they load.
+            paths.append(_wait(folder, process.ask(_warm_up, str(folder), list(sentences))))
+        turns = [
+            [_wait(folder, process.ask(_translate)) for folder, process in processes]
+            for _ in range(rounds)
+        ]
+        memory = [_wait(folder, process.ask(peak_bytes)) / 1e6 for folder, process in processes]
+    return [
+        TurnPace(path, seconds, len(sentences), megabytes)
+        for path, seconds, megabytes in zip(paths, zip(*turns, strict=True), memory, strict=True)
+    ]
+
+
+def _wait(folder: Path, asked: Future[Answer]) -> Answer:
+    try:
+        return asked.result()
+    except BrokenExecutor:
+        raise RunError(f"the process that translates with {folder} ended at once") from None
+    except DragomanError as error:
+        raise RunError(f"{folder} could not translate: {error}") from error
+
+
+def _warm_up(folder: str, sentences: list[str]) -> str:
+    """Translate once, in a process of its own, so that ``_translate`` is timed warm. Returns a
+    description of the implementation."""
+    from dragoman.tasks import catalogue
+
+    translator = open_translator(catalogue.Run.open(folder))
+    list(translator.stream(sentences))
+    _WARM.append((translator, sentences))
+    description: str = translator.description
+    return description
+
+
+_WARM: list[tuple[Any, list[str]]] = []
+"""The translator of a process and its sentences."""
+
+
+def _translate() -> float:
+    """Translate all sentences. Returns the seconds."""
+    translator, sentences = _WARM[-1]
+    began = time.perf_counter()
+    list(translator.stream(sentences))
+    return time.perf_counter() - began

@@ -46,8 +46,14 @@ from dragoman.tasks.tuning import blend, reading
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks, gpu_name
 from dragoman.training.fastest_way import MeasuredWays, fastest_way, measure_throughput
-from dragoman.training.losses.ctc import JointCtc, without_room
-from dragoman.training.losses.objectives import Consistent, GuidedAlignment, Objective, Taught
+from dragoman.training.losses.objectives import (
+    Consistent,
+    GuidedAlignment,
+    JointCtc,
+    Objective,
+    Taught,
+    without_room,
+)
 from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
 from dragoman.training.progress import make_display
 from dragoman.training.settings import TrainingSettings, this_machine

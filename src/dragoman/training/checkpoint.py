@@ -1,4 +1,5 @@
-"""Everything that a run needs to be resumed, in RUN/training/, and snapshots of its weights.
+"""Everything that a run needs to be resumed (RUN/training/), snapshots of its weights, and the film
+of its training (RUN/film/).
 
 ::
 
@@ -11,10 +12,17 @@
         state.json             TrainingState, with the SHA-256 of the other files
       snapshots/00001000.safetensors …   weights alone, for averaging
       splits.jsonl           micro-batches halved for lack of memory; splits-1.jsonl of process 1 …
+    RUN/film/
+      00000000.safetensors … the weights after that many updates, in fp16
 
 A folder named ``checkpoint-…`` is always complete (see ``base/atomic.py``). Training resumes from
 a checkpoint only if its files are those that ``state.json`` names. If you delete RUN/training/, the
 model still works, but its training cannot be resumed.
+
+The film shows how the model learned. Its updates are spread evenly on a logarithmic scale, because
+a model changes most at the beginning. They depend only on the settings, so a run that was killed
+and resumed has the same film. Nothing is trained or averaged from a film, and a run works without
+it.
 """
 
 from __future__ import annotations
@@ -28,15 +36,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+import torch
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.base.atomic import creating_folder, remove_folder, sweep
 from dragoman.base.errors import RunError
 from dragoman.base.reading import MAX_JSON, hash_of_file, parse_json, read_bytes
 from dragoman.base.tensor_file import files_by_update
 from dragoman.nn.linear import Precision
+from dragoman.training.settings import TrainingSettings
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 5
@@ -49,6 +59,10 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
 """The SHA-256 of each file, by its name. Names have a form that cannot lead to another folder."""
+MOST_PARAMETERS = 20_000_000
+"""Unless a recipe sets the length of its film, only a model of fewer parameters has one."""
+_USUAL_LENGTH = 20
+_LARGEST = torch.finfo(torch.float16).max
 
 
 @dataclass
@@ -288,3 +302,61 @@ def _problem(path: Path, expected: str | None) -> str:
     if not path.is_file():
         return "is missing"
     return "is damaged" if expected is not None and hash_of_file(path) != expected else ""
+
+
+class Film:
+    """Writes the film of one run while it is trained."""
+
+    def __init__(self, folder: Path, settings: TrainingSettings, model: nn.Module) -> None:
+        """``folder``: the folder of the film, which need not exist yet."""
+        length = settings.film
+        if length is None:
+            parameters = sum(parameter.numel() for parameter in model.parameters())
+            length = _USUAL_LENGTH if parameters < MOST_PARAMETERS else 0
+        self._folder = folder
+        self._length = length
+        self.plan(settings)
+
+    def plan(self, settings: TrainingSettings) -> None:
+        """Spread the film over the updates of ``settings``, which were corrected."""
+        self._updates = film_updates(settings, self._length)
+
+    def sweep(self) -> None:
+        """Remove half-written files that killed processes left."""
+        sweep(self._folder)
+
+    def is_due(self, update: int) -> bool:
+        """Return True if the weights after ``update`` belong to the film."""
+        return update in self._updates
+
+    def keep(self, update: int, weights: Mapping[str, Tensor]) -> None:
+        """Write the weights after ``update``. Raises FileError if they cannot be written."""
+        halves = {
+            name: tensor.detach().clamp(-_LARGEST, _LARGEST).half()
+            for name, tensor in weights.items()
+        }
+        path = self._folder / f"{update:08d}.safetensors"
+        # A power cut may cost the last picture; a training never needs it.
+        save_weights(path, halves, {"weights": "last", "update": str(update)}, forced=False)
+
+
+def film_updates(settings: TrainingSettings, length: int) -> frozenset[int]:
+    """Return the updates of a film: at most ``length``, the first of them 0.
+
+    If the plan was corrected after the first minute, the updates until then are those of the first
+    plan, and the rest are spread over the new one.
+    """
+    first = settings.first_plan
+    if first is None:
+        begun = frozenset({0, 1} if length > 2 else {0} if length else ())
+        return begun | _spread(1, settings.updates, length - len(begun))
+    before = settings.model_copy(update={"first_plan": None, "updates": first.updates})
+    begun = frozenset(u for u in film_updates(before, length) if u <= first.until)
+    return begun | _spread(first.until, settings.updates, length - len(begun))
+
+
+def _spread(after: int, last: int, count: int) -> frozenset[int]:
+    """Return at most ``count`` updates from ``after`` to ``last`` whose logarithms are evenly
+    spread, without ``after``."""
+    steps = range(1, count + 1)
+    return frozenset(round(after * (last / after) ** (step / count)) for step in steps)

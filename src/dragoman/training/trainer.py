@@ -25,9 +25,8 @@ from torch import nn
 
 from dragoman.base.errors import RunError, UntrainableError
 from dragoman.base.wording import plural
-from dragoman.training.checkpoint import Checkpoints, TrainingState
+from dragoman.training.checkpoint import Checkpoints, Film, TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.film import Film
 from dragoman.training.gradients import Gradients, Splits
 from dragoman.training.interrupt import Interrupted, StopRequest
 from dragoman.training.losses.objectives import Objective

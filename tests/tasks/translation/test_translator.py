@@ -19,9 +19,8 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError, SearchError
-from dragoman.engine.predictor import parts
+from dragoman.engine.predictor import WINDOW, parts, windows
 from dragoman.engine.settings import TranslatorSettings, parse_search
-from dragoman.engine.streaming import WINDOW, windows
 from dragoman.forms.text_form import MosesText
 from dragoman.models.shortlist import ShortlistSettings
 from dragoman.native import library

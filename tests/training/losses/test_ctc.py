@@ -27,8 +27,14 @@ from dragoman.sources.line import LineSource
 from dragoman.sources.shared.rows import RowsSource
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
-from dragoman.training.losses.ctc import JointCtc, ctc_loss, rows_needed, targets_of, without_room
-from dragoman.training.losses.objectives import Sums
+from dragoman.training.losses.objectives import (
+    JointCtc,
+    Sums,
+    ctc_loss,
+    rows_needed,
+    targets_of,
+    without_room,
+)
 from dragoman.training.weights import open_weights
 
 OUTPUTS, WIDTH = 3, 5

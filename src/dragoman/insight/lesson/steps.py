@@ -32,7 +32,7 @@ from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.records import words
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import StepRecord, length_penalty
-from dragoman.training.film import MOST_PARAMETERS
+from dragoman.training.checkpoint import MOST_PARAMETERS
 
 _SHOWN = 24
 """The numbers of each positional row that are shown."""

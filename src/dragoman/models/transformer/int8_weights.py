@@ -62,7 +62,7 @@ class PositionTable:
 
     def _make(self, length: int) -> Array:
         if self._learned is None:
-            return _fixed_rows(self._settings, max(256, 2 * length), self._model_dim)
+            return _fixed_rows(self._settings.kind, max(256, 2 * length), self._model_dim)
         if length > len(self._learned):
             raise SearchError(
                 f"position {length} is beyond this model's learned table of {len(self._learned)} "
@@ -72,57 +72,27 @@ class PositionTable:
         return self._learned
 
 
-def _fixed_rows(settings: PositionSettings, count: int, width: int) -> Array:
-    """Return the rows (count, width) of an encoding that is neither learned nor depends on a
+def _fixed_rows(kind: str, count: int, width: int) -> Array:
+    """Return the first rows (count, width) of an encoding that is neither learned nor depends on a
     length, as ``nn/embedding.py`` computes them."""
-    made = _TABLES[settings.kind](np.arange(count), width)
-    return made.astype(np.float32)
-
-
-def _sinusoidal(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    """Encode positions by paper §3.5: sine in the even dimensions, cosine in the odd ones."""
-    even = np.arange(0, width, 2, dtype=np.float64)
-    angles = positions[:, None] * np.exp(even * (-math.log(10000.0) / width))
-    rows = np.zeros((len(positions), width))
-    rows[:, 0::2] = np.sin(angles)
-    rows[:, 1::2] = np.cos(angles)[:, : width // 2]
-    return rows
-
-
-def _marian(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    """Encode positions with Marian's frequencies: all sines before all cosines."""
-    half = width // 2
-    angles = positions[:, None] * np.exp(np.arange(half) * (-math.log(1e4) / max(half - 1, 1)))
-    rows = np.zeros((len(positions), width))
-    rows[:, :half], rows[:, half : 2 * half] = np.sin(angles), np.cos(angles)
-    return rows
-
-
-def _binary(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    """Encode positions by their binary digits, lowest first, with zeros beyond the 63rd."""
-    digits = np.arange(min(width, 63))
-    rows = np.zeros((len(positions), width))
-    rows[:, : len(digits)] = (positions[:, None] >> digits) & 1
-    return rows
-
-
-def _index(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    rows = np.zeros((len(positions), width))
-    rows += positions[:, None]
-    return rows
-
-
-def _none(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    return np.zeros((len(positions), width))
-
-
-_TABLES = {
-    "sinusoidal": _sinusoidal,
-    "marian": _marian,
-    "binary": _binary,
-    "index": _index,
-    "none": _none,
-}
+    positions, rows = np.arange(count)[:, None], np.zeros((count, width))
+    if kind == "sinusoidal":  # paper §3.5
+        even = np.arange(0, width, 2, dtype=np.float64)
+        angles = positions * np.exp(even * (-math.log(10000.0) / width))
+        rows[:, 0::2] = np.sin(angles)
+        rows[:, 1::2] = np.cos(angles)[:, : width // 2]
+    elif kind == "marian":  # all sines before all cosines
+        half = width // 2
+        angles = positions * np.exp(np.arange(half) * (-math.log(1e4) / max(half - 1, 1)))
+        rows[:, :half], rows[:, half : 2 * half] = np.sin(angles), np.cos(angles)
+    elif kind == "binary":  # the lowest digit first, and zeros beyond the 63rd
+        digits = np.arange(min(width, 63))
+        rows[:, : len(digits)] = (positions >> digits) & 1
+    elif kind == "index":
+        rows += positions
+    else:
+        assert kind == "none", f"the kernels know no {kind} positions"
+    return rows.astype(np.float32)
 
 
 def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shape, Factors]:
@@ -279,6 +249,3 @@ class Int8Model:
             *self.native.parts,
             *(table.reshape(-1).view(np.uint8) for table in self.learned.values()),
         ]
-
-
-Floats = npt.NDArray[np.float64]

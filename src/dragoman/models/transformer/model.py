@@ -3,13 +3,16 @@
 Paper to code: d_model ``model_dim``, d_ff ``ffn_dim``, h ``num_heads``, N ``encoder_layers`` and
 ``decoder_layers``, P_drop ``dropout``. Departures, all settings: pre-norm, no norm, no residual
 connections, positions other than sinusoidal, value width free of key width, vocabularies that are
-not shared; for models of other programs also activations other than ReLU, an output bias, a start
-symbol without embedding, embeddings that are not scaled.
+not shared, hints about the next word (``NextWord``); for models of other programs also activations
+other than ReLU, an output bias, a start symbol without embedding, embeddings that are not scaled.
+
+Shapes: B sources, P packed rows, N rows of a search, t new tokens, D width, W most words of a
+source, including its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,15 +22,114 @@ from torch.nn import functional as F
 
 from dragoman.models.encoding import EncoderDecoder, LayeredEncoder, SourceInput
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part
-from dragoman.models.search_states import CachedState
+from dragoman.models.search_states import CachedState, KeysAndValues
 from dragoman.models.settings import BEGIN, UNKNOWN, TransformerSettings
-from dragoman.models.transformer.next_word import Following, NextWord
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Positions, add_positions, embed
 from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, stack_of
-from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Computing
+from dragoman.nn.layout import Layout, Sequences, join
+from dragoman.nn.linear import Computing, Linear
+
+_SPECIAL = 3
+"""The number of special tokens at the beginning of every vocabulary, which stand for no word:
+unknown, begin, end."""
+
+
+class NextWord(nn.Module):
+    """Hints for a decoder about the source word that its output reaches next.
+
+    An output that keeps the order of its source (the brackets and tags of a tree) shows how many
+    words it has passed. The encoder's row of the first word that it has not passed, or of the end,
+    is added to the decoder's input, so that the decoder need not learn to count (deterministic
+    attention: Ma et al., 2017, *Deterministic Attention for Sequence-to-Sequence Constituent
+    Parsing*).
+
+    By default, each source token begins a word, and each target token that is not special stands
+    for one; ``tell`` sets which tokens really do.
+    """
+
+    begins: Tensor
+    """(source vocabulary,) bool: True for a token that begins a word, as the end symbol does."""
+    stands: Tensor
+    """(target vocabulary,) int64: 1 for a token that stands for a word, else 0."""
+
+    def __init__(self, source_vocabulary: int, target_vocabulary: int, width: int) -> None:
+        super().__init__()
+        self.row = Linear(width, width, bias=False)
+        begins = torch.tensor([True] * source_vocabulary)
+        stands = torch.tensor([int(token >= _SPECIAL) for token in range(target_vocabulary)])
+        self.register_buffer("begins", begins, persistent=False)
+        self.register_buffer("stands", stands, persistent=False)
+
+    def tell(self, begins: Tensor, stands: Iterable[int]) -> None:
+        """Set which tokens begin and stand for words. ``begins``: as the attribute; ``stands``: the
+        ids of the target tokens that stand for a word."""
+        self.begins.copy_(begins)
+        self.stands.zero_()
+        self.stands[torch.tensor(list(stands))] = 1
+
+    def words(self, memory: Memory) -> tuple[Tensor, Layout]:
+        """Return the hint for each word of B sources: packed rows (P, D) and their layout."""
+        assert memory.tokens is not None, "words are those of the tokens that were read"
+        layout = memory.layout
+        begins = self.begins[memory.tokens]
+        begins[layout.offsets[:-1].long()] = True
+        counts = torch.bincount(layout.sequence[begins], minlength=layout.batch)
+        return self.row(memory.rows[begins]), Layout(counts.tolist(), layout.device)
+
+    def next_word_rows(self, target_in: Sequences, memory: Memory) -> Tensor:
+        """Return the hints (P, D) for the tokens of ``target_in``, under teacher forcing."""
+        words, of_words = self.words(memory)
+        layout = target_in.layout
+        stands = self.stands[target_in.values]
+        past = stands.cumsum(0)
+        before = (past - stands)[layout.offsets[:-1].long()]
+        past = past - before[layout.sequence]
+        begin, end = of_words.offsets[:-1].long(), of_words.offsets[1:].long()
+        place = torch.minimum(begin[layout.sequence] + past, end[layout.sequence] - 1)
+        return words.index_select(0, place)
+
+
+class Following:
+    """The hints during a search: the words of its sources, and the number of words that each row
+    has passed."""
+
+    def __init__(self, next_word: NextWord) -> None:
+        """Begin without rows, which ``admit`` adds."""
+        self._next_word = next_word
+        none = next_word.stands[:0]
+        self._last = self._owners = self._past = none
+        """The place of each source's last word (B,), the source of each row (N,), and the number of
+        words that each row has passed (N,)."""
+        self._words = none.to(next_word.row.weight.dtype)[:, None, None]
+        """(B, W, D) the hint for each word of each source."""
+
+    def next_word_rows(self, tokens: Tensor) -> Tensor:
+        """Count the words in the new ``tokens`` (N, t), and return the hints (N x t, D) for
+        them."""
+        past = self._past[:, None] + self._next_word.stands[tokens].cumsum(1)  # (N, t)
+        self._past = past[:, -1]
+        place = torch.minimum(past, self._last[self._owners][:, None])
+        return self._words[self._owners[:, None], place].flatten(0, 1)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep some rows, as ``DecodeState.select`` does."""
+        rows = rows.to(self._owners.device)
+        self._past = self._past[rows]
+        kept, self._owners = torch.unique(self._owners[rows], return_inverse=True)
+        if len(kept) < len(self._words):
+            self._words, self._last = self._words[kept], self._last[kept]
+
+    def admit(self, memory: Memory) -> None:
+        """Add the sources of ``memory``, with one row each, as ``DecodeState.admit`` does."""
+        words, layout = self._next_word.words(memory)
+        grid, owners = layout.pad(words), torch.arange(layout.batch, device=layout.device)
+        last = torch.tensor(layout.lengths, device=layout.device) - 1
+        self._words = join(self._words, grid) if len(self._words) else grid
+        self._owners = torch.cat([self._owners, len(self._last) + owners])
+        self._last = torch.cat([self._last, last])
+        self._past = torch.cat([self._past, torch.zeros_like(owners)])
 
 
 @dataclass(frozen=True)
@@ -51,11 +153,12 @@ class Sublayer:
 class TransformerState(CachedState):
     """The state of a search on the plain path."""
 
-    def __init__(self, model: Transformer, memory: Memory) -> None:
-        self._model, next_word = model, model.next_word
+    def __init__(
+        self, next_word: NextWord | None, sources_of: KeysAndValues, memory: Memory
+    ) -> None:
         self.following = None if next_word is None else Following(next_word)
         """The words of the sources, for a decoder with hints about the next word; else None."""
-        super().__init__(memory)
+        super().__init__(sources_of, memory)
 
     def select(self, rows: Tensor) -> None:
         super().select(rows)
@@ -65,15 +168,7 @@ class TransformerState(CachedState):
     def admit(self, memory: Memory) -> None:
         if self.following is not None:
             self.following.admit(memory)
-        layout = memory.layout
-        sources = []
-        for layer in self._model.decoder:
-            attention = layer.cross_attention
-            key = attention.split(layout.pad(attention.key(memory.rows)))
-            value = attention.split(layout.pad(attention.value(memory.rows)))
-            sources.append((key, value))  # (B, H, S, K), (B, H, S, Kv)
-        mask = mask_of_keys(layout, memory.key_mask)
-        self.cache.admit(sources, mask)
+        super().admit(memory)
 
 
 class Transformer(EncoderDecoder, LayeredEncoder, Computing):
@@ -154,7 +249,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
 
     def start(self, memory: Memory) -> TransformerState:
-        return TransformerState(self, memory)
+        return TransformerState(self.next_word, self._keys_and_values, memory)
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, TransformerState)  # a state comes back to the model that made it
@@ -218,6 +313,15 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         return {"embedding": word, "position": place, "sum": word + place}
 
     # ---- inside
+
+    def _keys_and_values(self, memory: Memory) -> tuple[list[tuple[Tensor, Tensor]], Tensor | None]:
+        """Return the keys and values of the sources in each layer, and their mask."""
+        layout, sources = memory.layout, []
+        for attention in (layer.cross_attention for layer in self.decoder):
+            key = attention.split(layout.pad(attention.key(memory.rows)))
+            value = attention.split(layout.pad(attention.value(memory.rows)))
+            sources.append((key, value))  # (B, H, S, K), (B, H, S, Kv)
+        return sources, mask_of_keys(layout, memory.key_mask)
 
     def _attending(self) -> Iterator[tuple[Part, int, MultiHeadAttention]]:
         """Yield every attention, with its part and the number of its layer."""

@@ -93,7 +93,7 @@ def labelling(
 
     ``is_alone``: True for a single file, which must be readable.
     """
-    from dragoman.engine.streaming import windows
+    from dragoman.engine.predictor import windows
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.classification.reasons import WARNING, reasons, table
 

@@ -64,7 +64,7 @@ def tag(args: TagArguments) -> None:
 def tagging(args: TagArguments, run: Run, precision: str) -> LineWork:
     """Return the work of ``dragoman tag``: the tagger, a function that tags lines of text, and a
     function that reports how many lines were too long for the model."""
-    from dragoman.engine.streaming import windows
+    from dragoman.engine.predictor import windows
     from dragoman.tasks.tagging.tagger import Tagger
 
     tagger = Tagger(run)

@@ -9,7 +9,7 @@ as much memory as a few parts.
 
 The times of words come from CTC, which gives their order, and from the loudness of the recording.
 Dynamic programming finds the most probable assignment of the tokens to the rows of the encoder
-(``training/losses/ctc.py``). CTC shows where a token is surest, but hardly where it begins:
+(``training/losses/objectives.py``). CTC shows where a token is surest, but hardly where it begins:
 therefore two words meet at the quietest place between the last row of one and the first row of the
 next, and silence at both ends of a word is removed.
 

@@ -118,7 +118,7 @@ def align(args: AlignArguments) -> None:
                 "Leave some to measure on"
             )
     from dragoman.engine.alignment_head import AligningHead
-    from dragoman.engine.streaming import windows
+    from dragoman.engine.predictor import windows
     from dragoman.tasks.translation.aligner import Aligner, TextAligner, better_aligner
 
     def tell(text: str) -> None:

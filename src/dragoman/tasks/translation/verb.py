@@ -305,7 +305,7 @@ def _lines_of(
 ) -> Callable[[Iterable[str]], Generator[str]]:
     """Return the function that translates lines or files, and reports doubts at the end. If
     ``reporter`` is given, it reports all warnings instead."""
-    from dragoman.engine.streaming import windows
+    from dragoman.engine.predictor import windows
 
     of_files = translator.run.task.reads_files
 

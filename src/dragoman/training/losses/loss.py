@@ -23,10 +23,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from dragoman.native import loss as native_loss
 from dragoman.native.pointers import returning_gradients
-from dragoman.nn.embedding import Embedding
-from dragoman.nn.linear import Linear
 
 Project = Callable[[Tensor], Tensor]
 """A function from hidden states (P, D) to logits (P, V)."""
@@ -53,28 +50,6 @@ class SoftTargets(NamedTuple):
 
 
 _LOGITS_AT_ONCE = {"cpu": 1 << 23, "cuda": 1 << 27}
-
-
-class KernelCrossEntropy:
-    """The fused native loss if the output layer computes with kernels, else ``piecewise``."""
-
-    def __init__(
-        self, layer: Linear | Embedding, piecewise: CrossEntropy, smoothing: float
-    ) -> None:
-        """``layer``: the layer whose weight (V, D) ``piecewise`` uses for the projection."""
-        self._layer = layer
-        self._piecewise = piecewise
-        self._smoothing = smoothing
-
-    def __call__(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the sums of the smoothed loss and of the nll as fp64 scalars. ``hidden`` (P, D),
-        ``targets`` (P,)."""
-        packed = self._layer.packed
-        if packed is None:
-            return self._piecewise(hidden, targets)
-        return native_loss.cross_entropy(
-            hidden, self._layer.weight, targets, packed, smoothing=self._smoothing
-        )
 
 
 def smoothed_cross_entropy(
