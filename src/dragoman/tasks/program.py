@@ -99,10 +99,10 @@ def demos() -> dict[str, Demo]:
     """The demos of ``dragoman demo --task``, by their names."""
     from dragoman.tasks.classification import demo as classify
     from dragoman.tasks.detection import demo as detect
-    from dragoman.tasks.language_model import demo as write
-    from dragoman.tasks.masked import demo as fill
-    from dragoman.tasks.painting import demo as paint
-    from dragoman.tasks.parsing import demo as parse
+    from dragoman.tasks.language_model import verb as write
+    from dragoman.tasks.masked import verb as fill
+    from dragoman.tasks.painting import verb as paint
+    from dragoman.tasks.parsing import verb as parse
     from dragoman.tasks.transcription import demo as transcribe
     from dragoman.tasks.translation import demo as translate
 

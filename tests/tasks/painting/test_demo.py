@@ -13,8 +13,8 @@ from PIL import Image
 
 from dragoman.demo import captioned_shapes
 from dragoman.tasks.catalogue import Recipe, Run
-from dragoman.tasks.painting import demo
-from dragoman.tasks.painting.demo import PAINTED_PICTURE
+from dragoman.tasks.painting import verb
+from dragoman.tasks.painting.verb import PAINTED_PICTURE
 
 SHORT = (
     "training.updates=2", "training.validate_every=2", "training.schedule.warmup=1",
@@ -30,7 +30,7 @@ PAINTER = (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = partial(captioned_shapes.draw_shapes, train=4, dev=3, test=3)
     monkeypatch.setattr(captioned_shapes, "draw_shapes", drawn)
-    monkeypatch.setattr(demo, "CODES_CHANGES", (*SHORT, "model.model_dim=8"))
+    monkeypatch.setattr(verb, "CODES_CHANGES", (*SHORT, "model.model_dim=8"))
 
 
 def test_a_run_from_nothing(

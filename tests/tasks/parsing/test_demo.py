@@ -13,7 +13,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.demo.trees import SHOWN
 from dragoman.forms.tree_form import tree_of
 from dragoman.tasks.catalogue import Recipe, Run
-from dragoman.tasks.parsing.demo import PICTURES, count_attachments
+from dragoman.tasks.parsing.verb import PICTURES, count_attachments
 
 SHORT = (
     "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",
