@@ -5,6 +5,11 @@ varied alike in any batch and process, and after a resume.
 case, and missing punctuation, accents and words. It needs no table of a keyboard or of a language:
 a wrong letter is one of the other letters of the text, so it belongs to the same script.
 
+*Pictures* are moved, turned, made larger or smaller, sheared, bent, mirrored, lighter or darker,
+partly hidden, or mixed, so that a model learns what stays the same. All moves of pixels are one map
+from the places of the new picture to those of the old one, which is interpolated (bilinear; places
+outside have the nearest pixel of the border).
+
 *Recordings*: SpecAugment (Park et al., 2019) hides stretches of time and runs of bands, so that a
 model learns to rely on what is left. Hidden values become 0, the mean of a normalised recording.
 Each mask has a width drawn uniformly from 0 to its limit, and a uniform place; masks may overlap.
@@ -12,12 +17,7 @@ The time warp of the paper moves one place and keeps the length; here a whole re
 stretched instead, as if it were spoken faster or more slowly (Ko et al., 2015, "Audio Augmentation
 for Speech Recognition"), but with its pitch.
 
-*Pictures* are moved, turned, made larger or smaller, sheared, bent, mirrored, lighter or darker,
-partly hidden, or mixed, so that a model learns what stays the same. All moves of pixels are one map
-from the places of the new picture to those of the old one, which is interpolated (bilinear; places
-outside have the nearest pixel of the border).
-
-Shapes: T frames, F bands of a recording; H, W, C of a picture.
+Shapes: H, W, C of a picture; T frames, F bands of a recording.
 """
 
 from __future__ import annotations
