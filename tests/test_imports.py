@@ -22,11 +22,10 @@ SOURCE = ROOT / "src" / "dragoman"
 
 # The files of a task's folder lie on floors by their names; all others on that of "tasks".
 TRAINING = "train, measure and tell of any task"
-SPEC, SIZES, ENDPOINT, VERB = "spec", "sizes", "endpoint", "verb"
+SIZES, ENDPOINT, VERB = "sizes", "endpoint", "verb"
 LEARNED = "what a task learns"
 FLOOR_OF = {
     LEARNED: ("form", "head", "metrics"),
-    SPEC: ("spec",),
     SIZES: ("sizes",),
     ENDPOINT: (
         "endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "messages", "served",
@@ -71,7 +70,6 @@ LEVELS = (
     {"documents", "serving", "console", "insight"},
     # From here to "program": the files of tasks/.
     {LEARNED},
-    {SPEC},
     {SIZES},
     {"tasks"},
     {"catalogue"},
@@ -394,12 +392,15 @@ def test_every_import_is_declared() -> None:
 
 def test_pictures_and_metrics_need_no_torch() -> None:
     light = {"pictures", "metrics", "errors", "settings"}
-    of_tasks = ("drawing", "metrics", "sizes", "spec")
+    of_tasks = {"drawing", "metrics", "runtime", "sizes"}
     wrong = [
         str(found)
         for found in outside()
         if found.imported.split(".")[0] == "torch"
-        and (part(found.importer) in light or found.importer.split(".")[3:] in map(list, of_tasks))
+        and (
+            part(found.importer) in light
+            or (found.at_top and set(found.importer.split(".")[3:]) & of_tasks)
+        )
     ]
     assert not wrong, "\n".join(wrong)
 
