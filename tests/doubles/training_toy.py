@@ -33,7 +33,7 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Embedding
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
-from dragoman.runs.folders import lock_folder
+from dragoman.runs.lock import lock_folder
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch

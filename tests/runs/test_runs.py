@@ -28,8 +28,9 @@ from dragoman.base.errors import DataError, FileError, RunError
 from dragoman.forms.form import Pair
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
-from dragoman.runs.folders import cache_folder, lock_folder
+from dragoman.runs.lock import lock_folder
 from dragoman.runs.run import Forms
+from dragoman.runs.user_cache import cache_folder
 from dragoman.search.offline import Searcher
 from dragoman.sizing.minutes import with_updates
 from dragoman.sizing.start_from import for_fine_tuning, gently

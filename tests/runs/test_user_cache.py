@@ -18,8 +18,8 @@ from dragoman.base import atomic
 from dragoman.base.errors import FileError
 from dragoman.native import measured
 from dragoman.runs.corpora import learn_vocabularies
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.prepare import Prepared, prepare
+from dragoman.runs.user_cache import cache_folder
 
 SMALL = ("text.vocabulary=400",)
 

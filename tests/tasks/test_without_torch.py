@@ -21,8 +21,8 @@ from dragoman.models.on_torch import OnTorch
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_search import Int8Search
 from dragoman.native import library, loader, measured
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.run import SHORTLIST, WEIGHTS
+from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation.result import Translation

@@ -72,7 +72,7 @@ def demo(args: DemoArguments) -> None:
     from rich.console import Console
 
     from dragoman.demo.corpus import NOTICE
-    from dragoman.runs.folders import lock_folder
+    from dragoman.runs.lock import lock_folder
     from dragoman.tasks import catalogue
 
     log_to_stderr(quiet=True)

@@ -38,8 +38,8 @@ from dragoman.models.catalogue.fastest import (
 )
 from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.run import Run
+from dragoman.runs.user_cache import cache_folder
 from dragoman.search.hypothesis import Hypothesis, StepRecord
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request

@@ -24,11 +24,11 @@ from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import MosesText
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.run import NOTES, RECIPE, Run, vocabulary_name
+from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.frames.synthetic_voices import speak_all
 
 SYNTHETIC_VOICES = "synthetic voices"

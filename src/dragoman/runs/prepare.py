@@ -30,11 +30,11 @@ from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
 from dragoman.forms.sides import Forms
 from dragoman.runs.corpora import SYNTHETIC_VOICES, corpora_of, new_cleaner, spoken_corpora
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.links import links_of_trees, training_links
 from dragoman.runs.prepared import read_prepared, store_of
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
+from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.frames import synthetic_voices
 
 _LOOKED_AT = 2000

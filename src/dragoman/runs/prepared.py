@@ -40,8 +40,8 @@ from dragoman.base.wording import plural
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import alone
 from dragoman.forms.form import Pair
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.user_cache import cache_folder
 from dragoman.stores import Stat, Store, is_remote, open_store, whole_address
 
 logger = logging.getLogger("dragoman")

@@ -55,9 +55,10 @@ from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.models.catalogue.packed_models import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.runs.files import Notes, ScoresFile, TuningFile, VerdictFile, read_file, read_metrics
-from dragoman.runs.folders import LOCK, cache_folder
+from dragoman.runs.lock import LOCK
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
+from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.file_examples import rows_form
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.split import hash_of
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.files import Count, read_stored
-from dragoman.runs.folders import lock_folder
+from dragoman.runs.lock import lock_folder
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import MonolingualText

@@ -30,7 +30,7 @@ from dragoman.forms.form import Pair
 from dragoman.metrics.translation import pairwise_chrf
 from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.files import Count, read_stored
-from dragoman.runs.folders import lock_folder
+from dragoman.runs.lock import lock_folder
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import Teacher

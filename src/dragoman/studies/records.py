@@ -245,7 +245,7 @@ def train_all(
     training that fails (losses that are not finite, no memory) gets a record too. Errors: as
     ``training.train``, for causes that would stop every training.
     """
-    from dragoman.runs.folders import lock_folder
+    from dragoman.runs.lock import lock_folder
     from dragoman.tasks.training import begin_or_resume
     from dragoman.training.distributed import own_machine
 

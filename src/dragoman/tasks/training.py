@@ -31,11 +31,12 @@ from dragoman.models.interface import Network, writing
 from dragoman.native.measured import measures
 from dragoman.nn.linear import refresh
 from dragoman.runs.corpora import learn_vocabularies, with_text
-from dragoman.runs.folders import LOCK, cache_folder, lock_folder
+from dragoman.runs.lock import LOCK, lock_folder
 from dragoman.runs.model import build_model, fill_model
 from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, STEPS, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
+from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
 from dragoman.tasks import catalogue
 from dragoman.tasks.new_run import fill_new_run, has_learned

@@ -84,7 +84,7 @@ class Trainer:
         resume_command: str = "",
         correction: Correction | None = None,
     ) -> None:
-        """``folder``: the run's folder, which the caller has locked (``runs/folders.py``).
+        """``folder``: the run's folder, which the caller has locked (``runs/lock.py``).
 
         ``model`` is moved to the ranks' device, and its parameters into flat memory. ``objective``:
         the function whose loss the training minimises. ``schedule``: the learning rate of each

@@ -20,8 +20,8 @@ from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.interface import Network, Writing, writing
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
 from dragoman.training.losses.objectives import Objective, next_token
 from dragoman.training.records import Evaluation, Sample

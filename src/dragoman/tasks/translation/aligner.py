@@ -26,9 +26,9 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.forms.form import Form
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
 from dragoman.runs.corpora import plain_pairs, token_pairs
-from dragoman.runs.folders import cache_folder
 from dragoman.runs.prepare import Say, training_key
 from dragoman.runs.run import Run
+from dragoman.runs.user_cache import cache_folder
 
 logger = logging.getLogger("dragoman")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.models.shortlist import Shortlist, ShortlistSettings, learn
 from dragoman.runs.corpora import plain_pairs, token_pairs
-from dragoman.runs.folders import lock_folder
+from dragoman.runs.lock import lock_folder
 from dragoman.runs.run import SHORTLIST, Run
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.translator import Translator
