@@ -44,8 +44,10 @@ KINDS = {
 
 @pytest.mark.parametrize(("rows", "layers"), [(1, 2), (2, 2), (3, 3)])
 def test_an_lstm_has_two_layers_at_least(rows: int, layers: int) -> None:
-    model = settings_of("lstm", TASKS["translation"], replace(TABLE[0], layers=rows)).model_dump()
+    row = replace(TABLE[0], layers=rows, dropout=0.1)
+    model = settings_of("lstm", TASKS["translation"], row).model_dump()
     assert (model["encoder_layers"], model["decoder_layers"]) == (layers, layers)
+    assert model["dropout"] == 0.067, "two thirds of a Transformer's"
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from dragoman.runs.corpora import plain_corpora, plain_pairs, with_text
 from dragoman.runs.prepare import check_unchanged, prepare
 from dragoman.runs.run import RECIPE, TUNED, TUNING, WEIGHTS
 from dragoman.tasks.catalogue import Recipe, Run
-from dragoman.tasks.tuning import ALPHAS, blend, weights_between
+from dragoman.tasks.tuning import ALPHAS, blend, reading, weights_between
 from dragoman.training.weights import load_weights, save_weights
 
 
@@ -268,3 +268,12 @@ def test_old_text_without_a_run_that_is_tuned_is_refused(tuned: Run, tmp_path: P
     assert not (tmp_path / "run").exists()
     with pytest.raises(RecipeError, match=r"training\.blend needs the old text"):
         old_of(tuned.recipe).change(["training.blend=true"])
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_model_that_is_read_does_not_learn_meanwhile(training: bool) -> None:
+    model = torch.nn.Sequential(torch.nn.Dropout(0.5)).train(training)
+    with reading(model):  # type: ignore[arg-type]
+        assert not model.training and not torch.is_grad_enabled()
+        assert torch.equal(model(torch.ones(100)), torch.ones(100))
+    assert model.training is training and torch.is_grad_enabled()

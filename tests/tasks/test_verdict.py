@@ -273,3 +273,14 @@ def test_records_of_any_numbers_are_read(tmp_path: Path) -> None:
     text = metrics.read_text(encoding="utf-8").replace('"elapsed": 60.0', '"elapsed": 1e308')
     metrics.write_text(text, encoding="utf-8")
     assert "About 1,000,000 more minutes" in verdict(run)[0]
+
+
+def test_the_loss_of_a_training_is_the_mean_of_its_last_updates(tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run", "demo", {"bleu": 25.0})
+    first, rest = (run.folder / "metrics.jsonl").read_text("utf-8").split("\n", 1)
+    losses = [9.0] * 38 + [3.0, 2.0]  # the last twentieth: two of forty
+    updates = [json.dumps(json.loads(first) | {"nll": nll}) for nll in losses]
+    (run.folder / "metrics.jsonl").write_text("\n".join([*updates, rest]), encoding="utf-8")
+    read = TrainingSummary.of(Run.open(run.folder))
+    assert read.nll == pytest.approx(2.5)
+    assert read.tokens == 40 * json.loads(first)["tokens"]

@@ -1,5 +1,5 @@
-"""One command that does its share of the parts (``--on local:4``, ``--part 17/500``). It gives
-parts to workers until all are done, and reports progress.
+"""This module runs one command's share of a job (``--on local:4``, ``--part 17/500``): its driver
+gives parts to workers until all are done, and reports progress.
 
 If a worker dies, its part goes to the end of the queue. Each part is tried ``TRIES`` times, as a
 task of Ray is with ``max_task_retries=2``, and is then given up. This process holds no state that

@@ -1,7 +1,7 @@
-"""Work in parts as driver and workers see it, the agreement on how all workers compute, and the
-workers: processes of this machine, or actors of Ray on the machines of its cluster.
+"""This module defines work that is done in parts, makes all workers compute in the same way, and
+starts workers: processes of this machine, or actors of Ray on the machines of its cluster.
 
-The answer of a worker is a future; one with an exception means that the worker is lost. Ray runs
+The answer of a worker is a future; if it has an exception, the worker is lost. Ray runs
 its actors and reports lost ones; only the store knows which parts are done, so the loss of Ray's
 head loses nothing.
 """

@@ -309,7 +309,7 @@ class _SampledPairs:
         return np.flatnonzero(turned if turned.mean() <= 0.5 else ~turned), left
 
     def _swaps(self, left: list[Integers], right: list[Integers]) -> tuple[Integers, float]:
-        """Return what ``exchanged`` does, from the sides in their present order."""
+        """Return the places of exchanged pairs, and the share of words that two sides share."""
         sources, targets = self._counts(left), self._counts(right)
         common = np.minimum(sources / max(1, sources.sum()), targets / max(1, targets.sum())).sum()
         wrong = [

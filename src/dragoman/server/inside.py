@@ -1,6 +1,6 @@
-"""The endpoints that look inside a model: the figures of the documentation, computed with the
-values of their sliders; ``/v1/look`` and the paths for heads and words; and the lesson of ten steps
-about one run and one sentence.
+"""This module has the endpoints that show how a model works: ``/v1/figures`` computes the figures
+of the documentation with values of their sliders, ``/v1/look`` inspects one sentence, and the
+lesson explains one run in ten steps.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ hashes may hold out none. Of fewer nothing is held out; of more, a split by hash
 something in all but one of a hundred million cases."""
 
 EPOCHS_FROM = 4
-"""Epochs of a run that labels and starts from another run, which has already read text."""
+"""The number of epochs of a classifier or tagger that starts from a trained run: few are enough,
+because that run has already read text."""
 
 FOR_FEW = {
     "groups": (
@@ -448,7 +449,8 @@ class HeadBuilder(RecipeBuilder):
 
 
 def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[str]) -> None:
-    """Raise ``DataError`` for only one label. ``examples``: the number of examples, in words."""
+    """Raise ``DataError`` if there are fewer than two labels. ``examples``: the number of examples,
+    in words."""
     if len(labels) < 2:
         raise DataError(
             f"{corpus.source}: {examples}, and one label, {next(iter(labels))!r}. Give examples "

@@ -1,5 +1,5 @@
-"""The kinds of sources: this module has the settings of each, and the form of each that is no text,
-and reads its files as examples.
+"""This module lists the kinds of sources, with the settings and the form of each. It reads labelled
+files as examples, and chooses default settings from the files.
 
 Files come as a folder for each label, as a ZIP file with such folders of pictures, as a pair of
 IDX files, or as a list: a tab-separated file or JSON Lines that names one file per example,

@@ -1,8 +1,9 @@
-"""The full report of a comparison of trained runs: quality, training cost, speed, memory, layers
-and the sweep of each run; the result in words (``verdict``); and the figures of the paper (tables 1
-and 2 of Vaswani et al., 2017) that ``report_page.py`` shows next to them.
+"""This module makes the full report of a comparison of trained runs: quality, training cost, speed,
+memory, the cost of layers and the sweep of each run. It states the result in sentences
+(``verdict``), and has the published results (Vaswani et al., 2017, tables 1 and 2) that
+``report_page.py`` shows next to them.
 
-The words follow only from the numbers. If a Transformer loses, the first sentence says so.
+The sentences depend only on the numbers. If a Transformer loses, the first sentence says so.
 
 Operations are counted while plain torch computes: matrix products and convolutions, forward and
 backward; a multiplication and an addition count as two (table 2: "training cost"). Sentences are

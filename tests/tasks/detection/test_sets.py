@@ -256,6 +256,18 @@ def test_what_is_read_out_obeys_the_rules_and_is_what_was_found() -> None:
         assert len(SYMBOLS.decode(tokens[:-1], 16, 16)) == 4
 
 
+def test_a_box_is_read_out_around_its_centre(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = predictor()
+    bins = SYMBOLS.bins
+    logits = torch.zeros(1, 2, len(SYMBOLS.labels) + 1)
+    logits[0, 1, 0] = 5.0  # the second query is the surer one, and comes first
+    places = torch.tensor([[[0.25, 0.5, 0.5, 1.0], [0.5, 0.75, 0.25, 0.5]]])  # x, y, width, height
+    monkeypatch.setattr(model, "layer_outputs", lambda _: [FoundSet(logits, places)])
+    edges = model.read_out(model.encode(pictures(1))).edges / bins  # top, left, bottom, right
+    wanted = torch.tensor([[[0.5, 0.375, 1.0, 0.625], [0.0, 0.0, 1.0, 0.5]]])
+    assert torch.allclose(edges, wanted, atol=0.5 / bins)
+
+
 def test_queries_look_at_all_others_and_their_order_changes_nothing() -> None:
     model = predictor()
     memory = model.encode(pictures(2))

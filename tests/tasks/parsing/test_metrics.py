@@ -18,6 +18,7 @@ from dragoman.forms.tree import Tree, read_trees
 from dragoman.metrics.classification import Matches
 from dragoman.tasks.parsing.metrics import (
     Parseval,
+    RightBranching,
     differing_brackets,
     exact_shares,
     f1s,
@@ -198,3 +199,9 @@ def test_shares_over_sums_are_those_of_a_drawn_test_set() -> None:
     sums = np.array([[3.0, 8.0, 4.0, 1.0], [2.0, 4.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
     assert f1s(sums).tolist() == [75.0, 100.0, 0.0]
     assert exact_shares(sums).tolist() == [25.0, 100.0, 0.0]
+
+
+def test_branches_to_the_right_have_the_labels_that_ends_of_sentences_have_most() -> None:
+    texts = "(S (NP (N a)) (VP (V b) (VP (V c) (NP (N d)))))", "(S (NP (N a)) (VP (V b)))"
+    drawn = RightBranching(list(map(tree, texts))).parse(["a", "b", "c"])
+    assert [node.label for node in drawn.brackets()][:2] == ["S", "VP"]

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import httpx
 import made_office
 import pytest
 from made_office import W
-from serving_echo import ADDRESS, at, client_of, echo_run
+from serving_echo import ADDRESS, at, client_of, echo_run, meters_of
 
 from dragoman.serving.http.connection import InMemoryParser
 from dragoman.serving.http.limits import LimitSettings
@@ -66,6 +67,10 @@ def test_a_document_comes_back_and_is_gone_after_the_download() -> None:
             assert sorted("".join(texts[0].split())) == sorted("".join(texts[1].split()))
             gone = await client.get(url)
             assert gone.status_code == 404 and gone.json()["code"] == "no_such_document"
+            characters = sum(map(len, texts[0]))
+            meters = meters_of(client).text()
+            counted = re.search(rb"dragoman_characters_total{.*} ([0-9.]+)", meters)
+            assert counted is not None and float(counted[1]) >= characters > 0
 
     run(check())
 

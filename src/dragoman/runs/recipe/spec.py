@@ -1,11 +1,12 @@
-"""The specification of a task without torch; each task has its own in ``tasks/NAME/runtime.py``.
+"""The base class of the specifications of tasks, without torch. Each task has its own in
+``tasks/NAME/runtime.py``.
 
 A task specifies the sections of its recipe, the settings that it refuses, the forms of both
 sides of an example, and its examples in the demo's corpora. The code that needs a model is in
 the same folder.
 
-Two bases have what several tasks have in common: those whose models are one stack that reads, with
-a head over it; and those whose examples are single texts, which are read in windows.
+Several tasks share two subclasses. ``WithHead`` is for models that read with one stack of layers
+and choose labels with a head; ``OneText`` is for examples that are single texts, read in windows.
 """
 
 from __future__ import annotations

@@ -171,8 +171,8 @@ SENTENCES = {
     "shutting_down": "The server is shutting down. Try again in a moment.",
     "too_slow": "This took longer than {seconds:g} seconds and was stopped. Send less at once.",
 }
-"""The sentences of codes that usually have the same one, with the names of their values. The order
-is that of docs/http-api.md; ``web/src/page/words_errors.ts`` has the sentences in Korean."""
+"""The default message of each code; braces name the values. The order is that of docs/http-api.md;
+``web/src/page/words_errors.ts`` has the messages in Korean."""
 
 
 def error_body(code: str, message: str, values: Mapping[str, Value]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The settings and the form of a source, of any kind.
+"""The base classes of the settings of a source of any kind, and of the form of a source that is
+rows of numbers.
 
 The settings are the section ``source`` of a recipe. Those of text are empty, because its other
 settings belong to its vocabulary. Those of a source that is rows of numbers also describe the

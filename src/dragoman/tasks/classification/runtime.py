@@ -1,5 +1,5 @@
-"""Classification: a text is read, and one label chosen for it: the specification of the task, and
-what it needs to train, to evaluate and to predict."""
+"""The specification and the runtime of classification: a model reads a text and chooses one label
+for it. The runtime has what trains, evaluates and predicts."""
 
 from __future__ import annotations
 

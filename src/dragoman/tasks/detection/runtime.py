@@ -1,5 +1,5 @@
-"""Detection: a picture is read, and boxes are written around what is in it: the
-specification of the task, and what it needs to train, to evaluate and to predict."""
+"""The specification and the runtime of detection: a model reads a picture and writes boxes around
+what is in it. The runtime has what trains, evaluates and predicts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Language models: nothing is read, and a text is written: the specification of the task, and what
-it needs to train, to evaluate and to predict."""
+"""The specification and the runtime of language models: a model writes a text. The runtime has what
+trains, evaluates and predicts."""
 
 from __future__ import annotations
 

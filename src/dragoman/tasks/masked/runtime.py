@@ -1,5 +1,5 @@
-"""Masked language models: a text with blanks is read, and the blanks are filled: the
-specification of the task, and what it needs to train, to evaluate and to predict."""
+"""The specification and the runtime of masked language models: a model reads a text with blanks and
+fills them. The runtime has what trains, evaluates and predicts."""
 
 from __future__ import annotations
 

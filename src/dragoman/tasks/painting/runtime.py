@@ -1,5 +1,5 @@
-"""Painting: a caption is read, and the codes of a picture are written: the specification of the
-task, and what it needs to train, to evaluate and to predict."""
+"""The specification and the runtime of painting: a model reads a caption and writes the codes of a
+picture. The runtime has what trains, evaluates and predicts."""
 
 from __future__ import annotations
 

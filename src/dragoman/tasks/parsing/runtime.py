@@ -1,5 +1,5 @@
-"""Parsing: the words of a sentence are read, and its tree is written: the specification of the
-task, and what it needs to train, to evaluate and to predict."""
+"""The specification and the runtime of parsing: a model reads the words of a sentence and writes
+its tree. The runtime has what trains, evaluates and predicts."""
 
 from __future__ import annotations
 

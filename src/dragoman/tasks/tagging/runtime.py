@@ -1,5 +1,5 @@
-"""Tagging: a sentence is read, and a tag chosen for each of its words: the specification of the
-task, and what it needs to train, to evaluate and to predict."""
+"""The specification and the runtime of tagging: a model reads a sentence and chooses a tag for each
+of its words. The runtime has what trains, evaluates and predicts."""
 
 from __future__ import annotations
 
