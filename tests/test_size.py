@@ -18,8 +18,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 503,
-    "code lines in src": 67_455,
+    "Python files in src": 505,
+    "code lines in src": 67_464,
     "code lines beside src": 1_210,
     "code lines in benchmarks": 5_837,
     "lines of the page in web/src": 17_274,

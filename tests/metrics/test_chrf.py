@@ -10,8 +10,8 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.metrics import translation
-from dragoman.metrics.translation import ORDERS, f_score, pairwise_chrf
+from dragoman.metrics import chrf
+from dragoman.metrics.chrf import ORDERS, f_score, pairwise_chrf
 
 CORNERS = ["", " ", "a", "aa", "aaaa", "a a", "abcabcabc", "Ein Hund.", "ein hund .", "개가 길을"]
 
@@ -49,7 +49,7 @@ def test_sentences_and_corners_are_sacrebleus(monkeypatch: pytest.MonkeyPatch) -
     expected = by_sacrebleu(texts)
     np.testing.assert_allclose(pairwise_chrf(texts), expected, atol=1e-9)
     # The same where the columns do not fit into one block.
-    monkeypatch.setattr(translation, "_COLUMNS_AT_ONCE", 7)
+    monkeypatch.setattr(chrf, "_COLUMNS_AT_ONCE", 7)
     np.testing.assert_allclose(pairwise_chrf(texts), expected, atol=1e-9)
 
 

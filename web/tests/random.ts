@@ -1,7 +1,7 @@
 // Cases by chance that are the same in every run.
 
 /** Numbers in [0, 1) after Marsaglia's xorshift. */
-export function random(seed: number): () => number {
+function random(seed: number): () => number {
   let state = (seed + 1) * 2654435761;
   return () => {
     state ^= state << 13;

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
+from dragoman.metrics.chrf import f_score
 from dragoman.metrics.translation import (
     MetricName,
     References,
@@ -43,7 +44,6 @@ from dragoman.metrics.translation import (
     build_metric,
     check_lengths,
     compose,
-    f_score,
     form_of,
 )
 

@@ -21,7 +21,7 @@ from dragoman.data.files.corpus_settings import ALONE, CorpusSettings
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of, merge
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of
 from dragoman.sizing.size import Size
 
 BEGINS = (4_000, 0)
@@ -169,30 +169,6 @@ class TextsBuilder(RecipeBuilder):
             "plan": {"context": context},
             "training": {"label_smoothing": 0.0, "optimizer": {"beta2": _BETA2}},
         }
-
-
-_MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
-"""A masked model must first learn that neighbours say more than the rest of a window. Long windows,
-few masked tokens and high dropout delay this (docs/experiments/masked-model-windows.md)."""
-
-
-class MaskedBuilder(TextsBuilder):
-    """Builds recipes of masked models. A blank should be a word or a large part of it, not a
-    letter."""
-
-    def rows(self, seen: CorpusSummary) -> Sequence[Size]:
-        return [
-            replace(row, vocabulary=max(2_000, row.vocabulary), dropout=0.0)
-            for row in super().rows(seen)
-        ]
-
-    def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        own: Sections = {
-            "text": {"kind": "bpe"},
-            "plan": {"context": _MASKED_CONTEXT},
-            "masking": {"share": _MASKED_SHARE},
-        }
-        return merge(super().adds(row, seen), own)
 
 
 def _row_of(seen: CorpusSummary) -> TextSize:

@@ -27,7 +27,7 @@ from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.engine.settings import with_beams
 from dragoman.forms.form import Pair
-from dragoman.metrics.translation import pairwise_chrf
+from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.files import Count, read_stored
 from dragoman.runs.lock import lock_folder

@@ -55,7 +55,7 @@ class MaskedRuntime(Runtime):
     spec: ClassVar[Spec] = MASKED
 
     def builders(self) -> Builders:
-        from dragoman.sizing.text_alone import MaskedBuilder
+        from dragoman.tasks.masked.sizes import MaskedBuilder
 
         return (MaskedBuilder,)
 

@@ -34,7 +34,8 @@ import numpy as np
 from dragoman.base.errors import DragomanError
 from dragoman.base.measure import LOSS, Measure, perplexity
 from dragoman.data.store import Tokens, TokenStore
-from dragoman.metrics.translation import evaluate_translation, pairwise_chrf
+from dragoman.metrics.chrf import pairwise_chrf
+from dragoman.metrics.translation import evaluate_translation
 from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run

@@ -32,7 +32,7 @@ from dragoman.engine.predictor import parts
 from dragoman.forms.form import Passage, Values
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
-from dragoman.metrics.translation import pairwise_chrf
+from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 
