@@ -75,6 +75,10 @@ def percent(called: str, *, share: bool = False) -> Measure:
     return Measure(called, "higher", digits=1, times=100.0 if share else 1.0, percent=True)
 
 
+SHARE = percent("", share=True)
+"""A share as a measure without a name."""
+
+
 def score_table(scores: Mapping[str, tuple[Measure, float]]) -> str:
     """A line for each score, its number under those of the others."""
     rows = [

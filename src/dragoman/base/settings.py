@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 class Settings(BaseModel):
     """A frozen, typed set of settings. Nothing is derived or changed after parsing."""
 
-    # Without pydantic's use_attribute_docstrings, which reads the source of every class when it is
-    # imported: a tenth of a second before a first sentence is translated.
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Two ways to start sooner: defer_build makes the check of a class when it is first used, and
+    # use_attribute_docstrings is off, since it reads the source of every class that is imported.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 def one_of(kinds: Mapping[str, type[Settings]], default: str, problem: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -34,6 +33,8 @@ class PageProcess:
     def __init__(self, folder: Path) -> None:
         """``folder``: that of the run, which may not be there yet. Errors: ``DragomanError`` if a
         package is missing that serving needs."""
+        import secrets
+
         with needing("serve", "--page needs packages that are not installed"):
             from dragoman.serving.operate.settings import ServeSettings, bind, listen
         settings, key = ServeSettings(port=0), secrets.token_urlsafe(24)

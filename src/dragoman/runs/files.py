@@ -24,7 +24,7 @@ _BeforeAndAfter = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class _Score(_Record):

@@ -25,14 +25,13 @@ from dragoman.runs.recipe.spec import Examples, Spec, WithHead
 from dragoman.runs.run import Run
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.shared.rows import input_of
-from dragoman.tasks.shared.label_report import SURE, LabelRuntime, beside_guess
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
     TrainingSummary,
     entropy,
     training_answers,
 )
-from dragoman.tasks.shared.runtime import Builders, Parts
+from dragoman.tasks.shared.runtime import SURE, Builders, LabelRuntime, Parts, beside_guess
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

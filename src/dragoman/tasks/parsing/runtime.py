@@ -17,7 +17,6 @@ from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree import read_trees
 from dragoman.forms.tree_form import TreeForm, TreeSymbols, tree_of
-from dragoman.pictures.records import ShownSample
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples, Spec
@@ -29,6 +28,7 @@ from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
     from dragoman.models.settings import ModelSettings
+    from dragoman.pictures.records import ShownSample
 
 BEGUN_F1 = 40.0
 """The F1 below which a parser has hardly begun (docs/experiments/tokens-before-parsing.md)."""

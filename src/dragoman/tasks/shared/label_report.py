@@ -6,36 +6,27 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from dragoman.base.errors import DragomanError
-from dragoman.base.measure import percent
-from dragoman.base.wording import plural, shorten
+from dragoman.base.measure import SHARE
+from dragoman.base.wording import shorten
 from dragoman.data.files.columns import file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
-from dragoman.pictures.records import Heatmap, Table
+from dragoman.pictures.records import Heatmap
 from dragoman.runs.evaluation_set import own_test_set
-from dragoman.runs.recipe.recipe import Recipe
-from dragoman.runs.run import Run
 from dragoman.tasks.shared.evaluation import (
     EvaluationReport,
     EvaluationRequest,
     ExampleSet,
     PairsEvaluation,
 )
-from dragoman.tasks.shared.runtime import Runtime, tokens_in
 
-if TYPE_CHECKING:
-    from dragoman.data.store import TokenStore
-    from dragoman.forms.sides import Forms
-
-
-SHARE = percent("", share=True)
 _WORST = 10
 _MAX_CONFUSED = 10
 _KEPT = 1000
@@ -146,84 +137,6 @@ def draw_confusion(title: str, labels: Sequence[str], confusion: Confusion) -> H
     counts, support = confusion.counts, confusion.support
     rows = [f"{name} ({count:,})" for name, count in zip(labels, support, strict=True)]
     return Heatmap(rows, labels, counts / np.maximum(support, 1)[:, None], title)
-
-
-class LabelRuntime(Runtime):
-    """The behaviour of tasks that choose a label for each text, or for each of its words."""
-
-    one_label: ClassVar[str]
-    """The name of a single label in messages."""
-    quoted: ClassVar[str] = "text"
-    """The heading of the column with the text of a mistake."""
-    quoted_length: ClassVar[int | None] = 100
-    """The most characters of a mistake that are shown."""
-
-    def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
-        from dragoman.tasks.shared.examples import reading_of
-
-        reading = reading_of(recipe, forms)
-        return int((store.lengths["source"] > reading.longest - reading.symbols).sum())
-
-    def test_files(self, recipe: Recipe) -> list[str]:
-        learned = next(iter(recipe.data.train), None)
-        if learned is not None and learned.names_files and learned.target is not None:
-            return ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
-        return ["test/" if learned is not None and learned.format == "folders" else "test.tsv"]
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{tokens_in(run)}; {plural(run.forms.target.size, self.one_label)}"
-
-    def tables(self, scores: Mapping[str, Any]) -> list[Table]:
-        return [*self.label_tables(scores), *self.mistake_tables(scores)]
-
-    def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
-        """Make the table of precision, recall and F1 of each label, if the scores have them."""
-        if not (labels := scores.get("labels", [])):
-            return []
-        title = f"{self.one_label.capitalize()} by {self.one_label}"
-        header = (self.one_label, "precision", "recall", "F1", self.spec.counted)
-        shares = ("precision", "recall", "f1")
-        rows = [
-            (record["label"], *(SHARE.text(record[name]) for name in shares), record["texts"])
-            for record in labels
-        ]
-        return [Table(title, header, rows)]
-
-    def mistake_tables(self, scores: Mapping[str, Any]) -> list[Table]:
-        """Make the table of the surest mistakes, if there are any."""
-        if not (worst := scores.get("worst", [])):
-            return []
-        about = ("line", self.one_label, "taken for", "probability", f"of the {self.one_label}")
-        rows = [
-            (case["line"], case["true"], case["chosen"], SHARE.text(case["probability"]),
-             SHARE.text(case["of_true"]), case["text"][: self.quoted_length])
-            for case in worst
-        ]  # fmt: skip
-        return [Table("Surest mistakes", (*about, self.quoted), rows)]
-
-    def heatmaps(self, scores: Mapping[str, Any]) -> list[Heatmap]:
-        if not scores.get("confusion"):
-            return []
-        names = [record["label"] for record in scores["labels"]]
-        title = (
-            f"{self.one_label} by row, chosen by column: shares of each {self.one_label}'s "
-            f"{self.spec.counted} of {scores.get('test', '')}"
-        )
-        picture = draw_confusion(title, names, confusion_in(scores))
-        return [] if picture is None else [picture]
-
-
-SURE = 2.0
-"""The number of standard errors by which a run must exceed a guess that answers without reading."""
-
-
-def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
-    """Say that a run is no better than always giving the same ``answer``, with the accuracy of
-    both."""
-    return (
-        f"accuracy {SHARE.text(accuracy)}, and always answering {answer} gives "
-        f"{SHARE.text(guessed)}"
-    )
 
 
 def confusion_in(scores: Mapping[str, Any]) -> Confusion:

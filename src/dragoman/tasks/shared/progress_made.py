@@ -36,7 +36,6 @@ from dragoman.base.measure import LOSS, Measure, perplexity
 from dragoman.data.store import Tokens, TokenStore
 from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.metrics.translation import evaluate_translation
-from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 
@@ -156,6 +155,8 @@ _READ, _ANSWERS = 100_000, 2_000
 def training_answers(recipe: Recipe) -> list[str]:
     """Some targets of the training examples, spread over the first ``_READ``; empty if the text is
     no longer available."""
+    from dragoman.runs.corpora import plain_corpora
+
     try:
         pairs = chain.from_iterable(corpus.pairs for corpus in plain_corpora(recipe, "train"))
         targets = [pair.target for pair in islice(pairs, _READ)]

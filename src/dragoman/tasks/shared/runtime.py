@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
+from dragoman.base.measure import SHARE
+from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Table
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.sources.picture.codes_form import CodesForm
-from dragoman.tasks.shared.evaluation import RunEvaluation
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 
 if TYPE_CHECKING:
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
     from dragoman.engine.predictor import Predictor
     from dragoman.engine.settings import EngineSettings, TranslatorSettings
     from dragoman.metrics.significance import MeasuredSystem
+    from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Table
     from dragoman.sizing.builder import RecipeBuilder
+    from dragoman.tasks.shared.evaluation import RunEvaluation
     from dragoman.tasks.shared.examples import Examples
     from dragoman.tasks.shared.validation import Validation
     from dragoman.training.losses.objectives import Objective
@@ -190,4 +191,90 @@ def tokens_in(run: Run) -> str:
 
 def codes_in(run: Run) -> str:
     """Describe the source, and the codes of pictures that a run makes or writes."""
+    from dragoman.sources.picture.codes_form import CodesForm
+
     return f"{tokens_in(run)}, {CodesForm.of(run.forms.target).symbols.count:,} codes"
+
+
+class LabelRuntime(Runtime):
+    """The behaviour of tasks that choose a label for each text, or for each of its words."""
+
+    one_label: ClassVar[str]
+    """The name of a single label in messages."""
+    quoted: ClassVar[str] = "text"
+    """The heading of the column with the text of a mistake."""
+    quoted_length: ClassVar[int | None] = 100
+    """The most characters of a mistake that are shown."""
+
+    def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
+        from dragoman.tasks.shared.examples import reading_of
+
+        reading = reading_of(recipe, forms)
+        return int((store.lengths["source"] > reading.longest - reading.symbols).sum())
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        learned = next(iter(recipe.data.train), None)
+        if learned is not None and learned.names_files and learned.target is not None:
+            return ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
+        return ["test/" if learned is not None and learned.format == "folders" else "test.tsv"]
+
+    def vocabulary(self, run: Run) -> str:
+        return f"{tokens_in(run)}; {plural(run.forms.target.size, self.one_label)}"
+
+    def tables(self, scores: Mapping[str, Any]) -> list[Table]:
+        return [*self.label_tables(scores), *self.mistake_tables(scores)]
+
+    def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
+        """Make the table of precision, recall and F1 of each label, if the scores have them."""
+        from dragoman.pictures.records import Table
+
+        if not (labels := scores.get("labels", [])):
+            return []
+        title = f"{self.one_label.capitalize()} by {self.one_label}"
+        header = (self.one_label, "precision", "recall", "F1", self.spec.counted)
+        shares = ("precision", "recall", "f1")
+        rows = [
+            (record["label"], *(SHARE.text(record[name]) for name in shares), record["texts"])
+            for record in labels
+        ]
+        return [Table(title, header, rows)]
+
+    def mistake_tables(self, scores: Mapping[str, Any]) -> list[Table]:
+        """Make the table of the surest mistakes, if there are any."""
+        from dragoman.pictures.records import Table
+
+        if not (worst := scores.get("worst", [])):
+            return []
+        about = ("line", self.one_label, "taken for", "probability", f"of the {self.one_label}")
+        rows = [
+            (case["line"], case["true"], case["chosen"], SHARE.text(case["probability"]),
+             SHARE.text(case["of_true"]), case["text"][: self.quoted_length])
+            for case in worst
+        ]  # fmt: skip
+        return [Table("Surest mistakes", (*about, self.quoted), rows)]
+
+    def heatmaps(self, scores: Mapping[str, Any]) -> list[Heatmap]:
+        from dragoman.tasks.shared.label_report import confusion_in, draw_confusion
+
+        if not scores.get("confusion"):
+            return []
+        names = [record["label"] for record in scores["labels"]]
+        title = (
+            f"{self.one_label} by row, chosen by column: shares of each {self.one_label}'s "
+            f"{self.spec.counted} of {scores.get('test', '')}"
+        )
+        picture = draw_confusion(title, names, confusion_in(scores))
+        return [] if picture is None else [picture]
+
+
+SURE = 2.0
+"""The number of standard errors by which a run must exceed a guess that answers without reading."""
+
+
+def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
+    """Say that a run is no better than always giving the same ``answer``, with the accuracy of
+    both."""
+    return (
+        f"accuracy {SHARE.text(accuracy)}, and always answering {answer} gives "
+        f"{SHARE.text(guessed)}"
+    )

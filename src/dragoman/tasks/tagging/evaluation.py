@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dragoman.base.measure import SHARE
 from dragoman.base.wording import plural
 from dragoman.data.labelled import Pieces
 from dragoman.forms.form import Pair
@@ -30,7 +31,6 @@ from dragoman.tasks.shared.evaluation import (
     sign,
 )
 from dragoman.tasks.shared.label_report import (
-    SHARE,
     LabelEvaluation,
     LabelReport,
     Mistake,

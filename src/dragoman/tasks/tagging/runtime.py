@@ -11,26 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dragoman.base.errors import DataError
-from dragoman.base.measure import LOSS, percent
+from dragoman.base.measure import LOSS, SHARE, percent
 from dragoman.base.task import Side
 from dragoman.base.wording import plural
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.metrics.classification import Matches
-from dragoman.pictures.records import Table
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import Sections
 from dragoman.runs.recipe.spec import Examples, Spec, WithHead
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.label_report import SHARE, SURE, LabelRuntime, beside_guess, confusion_in
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
-from dragoman.tasks.shared.runtime import Builders, Parts
+from dragoman.tasks.shared.runtime import SURE, Builders, LabelRuntime, Parts, beside_guess
 from dragoman.tasks.tagging.form import Tags, words_and_tags
 from dragoman.tasks.tagging.metrics import has_spans
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
     from dragoman.models.settings import ModelSettings
+    from dragoman.pictures.records import Table
 
 _CONFUSED = 15
 """The most rows of a table of confusions."""
@@ -150,6 +149,9 @@ class TaggingRuntime(LabelRuntime):
 
     def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
         """The tables of labels, also with the scores of spans and the most frequent confusions."""
+        from dragoman.pictures.records import Table
+        from dragoman.tasks.shared.label_report import confusion_in
+
         labels = scores.get("labels", [])
         tables = super().label_tables({"labels": [row for row in labels if row["texts"]]})
         if spans := scores.get("spans", {}):
