@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from serving_echo import TEXT, EchoModel, client_of, echo_run, until
 
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.worker import Batches, QueueBatch
 
@@ -59,6 +60,26 @@ def test_sentences_that_wait_give_their_places_back_when_their_client_leaves() -
             await first
 
     asyncio.run(check())
+
+
+def test_the_last_free_row_is_searched() -> None:
+    gate = threading.Event()
+    model = EchoModel(gate=gate)
+
+    async def check() -> int:
+        served = echo_run(model=model, settings=ServeSettings())
+        async with client_of(served):
+            (worker,) = served.queue._workers
+            rows = worker._batches.little.scheduler.free_rows
+            greedy = [served.engine.request([5, 6, 2], SearchSettings(beam=1)) for _ in range(rows)]
+            asked = [asyncio.ensure_future(served.queue.search(greedy, who)) for who in "ab"]
+            await until(lambda: served.queue.waiting == rows)
+            gate.set()
+            await asyncio.gather(*asked)
+            return rows
+
+    rows = asyncio.run(check())
+    assert max(model.seen_rows) == rows
 
 
 @pytest.mark.parametrize(("little", "costly"), [(1.0, 1.0), (2.0, 9.0), (7.0, 0.5)])

@@ -371,6 +371,15 @@ def test_a_painter_is_one_folder(learned: Path, painter: Painter, tmp_path: Path
         Painter(Run.open(moved)).paint(CAPTIONS[0])
 
 
+def test_a_painter_may_take_the_codes_of_another_painter(learned: Path, tmp_path: Path) -> None:
+    given = learned / "blocks.tsv"
+    recipe = small_recipe(given, "painting", learned / "painting", "training.updates=1")
+    train(recipe, tmp_path / "again", say=lambda _: None, display=False, measure=False)
+    first, second = learned / "painting", tmp_path / "again"
+    for kept in ("codes.safetensors", "codes.json"):
+        assert (second / kept).read_bytes() == (first / kept).read_bytes()
+
+
 def test_pictures_that_codes_have_learned_from_are_told(learned: Path) -> None:
     run = Run.open(learned / "painting")
     form = run.target

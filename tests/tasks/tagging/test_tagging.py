@@ -76,6 +76,14 @@ def words(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return trained_run(recipe, tmp_path_factory.mktemp("runs") / "words")
 
 
+def test_the_language_is_that_of_the_sentences(tmp_path: Path) -> None:
+    path = tmp_path / "sentences.txt"
+    line = "Der_ART Hund_NN und_KON die_ART Katze_NN schlafen_VV nicht_PTK in_APPR dem_ART Haus_NN"
+    path.write_text(f"{line}\n" * 60, encoding="utf-8")
+    recipe, _ = recipe_of([str(path)], task="tagging")
+    assert recipe.languages.source == "de"
+
+
 def test_it_learns_what_words_alone_do_not_tell(words: Run) -> None:
     validations = [line for line in words.metrics() if line["kind"] == "validation"]
     assert set(validations[0]["scores"]) == {"accuracy", "loss"}

@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import dragoman
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError, SearchError
 from dragoman.engine.predictor import WINDOW, parts, windows
 from dragoman.engine.settings import TranslatorSettings, parse_search
+from dragoman.forms.form import Passage, Piece
 from dragoman.forms.text_form import MosesText
 from dragoman.models.shortlist import ShortlistSettings
 from dragoman.native import library
@@ -548,3 +550,19 @@ def test_what_is_no_text_is_told_where_it_stands(tiny_run: Path) -> None:
         translator(["a", 3])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="number 0, counted from 0, is int"):
         translator(b"a")  # type: ignore[call-overload]
+
+
+def test_several_sentences_that_were_not_cut_come_before_better_ones_that_were() -> None:
+    def choices(*given: tuple[str, float, bool]) -> Translation:
+        first, *others = (
+            Translation("", text, score, (), finished=finished) for text, score, finished in given
+        )
+        return replace(first, alternatives=tuple(others))
+
+    parts = [
+        choices(("a", -1.0, True), ("A", -1.1, False)),
+        choices(("b", -1.0, True), ("B", -3.0, True)),
+    ]
+    passage = Passage("", (Piece("", " ", ()), Piece("", "", ())))
+    joined = Translation.join("", passage, parts)
+    assert [joined.text, *(other.text for other in joined.alternatives)] == ["a b", "a B"]
