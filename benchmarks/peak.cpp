@@ -1,4 +1,6 @@
-// Products of bf16 on tiles that stay where they are: what nothing on them can be faster than (peak.py).
+// Products whose operands stay in registers: what nothing on this instruction set can be faster than
+// (peak.py).
+#ifdef __AMX_TILE__
 #include "tiles.h"
 
 KERNEL(void, peak, int64_t times) {
@@ -12,3 +14,22 @@ KERNEL(void, peak, int64_t times) {
     tile_dot_bf16<3, 5, 7>();
   }
 }
+#elif defined(__AVX512F__)
+#include <immintrin.h>
+
+#include "dispatch.h"
+
+#define PEAK(name, instruction)                                                        \
+  KERNEL(void, name, int64_t times) {                                                  \
+    __m512 sums[16] = {}, left = _mm512_setzero_ps(), right = _mm512_setzero_ps();     \
+    for (int64_t i = 0; i < times; i++)                                                \
+      _Pragma("GCC unroll 16") for (auto &sum : sums)                                  \
+          __asm__ volatile(instruction " %2, %1, %0" : "+v"(sum) : "v"(left), "v"(right)); \
+  }
+
+PEAK(peak_fp32, "vfmadd231ps")
+PEAK(peak_int8, "vpdpbusd")
+#ifdef __AVX512BF16__
+PEAK(peak_bf16, "vdpbf16ps")
+#endif
+#endif

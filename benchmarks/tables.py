@@ -15,6 +15,7 @@ from typing import Any
 
 from cost import table as cost_table
 from families import families
+from limits import HEAD as LIMITS_HEAD
 
 HERE = Path(__file__).resolve().parent
 Row = dict[str, Any]
@@ -132,6 +133,19 @@ def ways(results: Row) -> str:
             for kernels, precision, threads, gops, rate, why in row["ways"]
         ]
         parts.append(f"{work}\n\n{markdown(header, cells)}")
+    return "\n\n".join(parts)
+
+
+def limits(results: Row) -> str:
+    origin = Origin(results["rows"])
+    parts = [origin.line]
+    for row in results["rows"]:
+        about = (
+            f"{row['work']}, {row['precision']}: {number(row['milliseconds'], 1)} ms an update; at "
+            f"most {number(row['peak'] / 1e9)} GOP/s and {number(row['copied'] / 1e9)} GB/s"
+        )
+        cells = [[*one, *[""] * (len(LIMITS_HEAD) - len(one))] for one in row["kernels"]]
+        parts.append(f"{_titled(about, row, origin)}\n\n{markdown(LIMITS_HEAD, cells)}")
     return "\n\n".join(parts)
 
 
@@ -381,6 +395,7 @@ def demo_hops(results: Row) -> str:
 
 TABLES: dict[str, Callable[[Row], str]] = {
     "ways": ways,
+    "limits": limits,
     "train": train,
     "train-avx2": train,
     "train-amx": train,

@@ -44,7 +44,8 @@ _NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "*.pyc", ".p
 
 EVERY_MODULE = """
 import importlib, pathlib, dragoman
-from dragoman.tasks.program import demos, serving_tasks, verbs
+from dragoman.cli.app import PANELS
+from dragoman.tasks.program import VERBS, demos, serving_tasks
 root = pathlib.Path(dragoman.__file__).parent
 for path in sorted(root.rglob("*.py")):
     if not path.stem.startswith("__"):
@@ -52,7 +53,8 @@ for path in sorted(root.rglob("*.py")):
         importlib.import_module(".".join(parts))
 for name in dragoman.__all__:
     getattr(dragoman, name)
-print(sum(map(len, verbs())), len(demos()), len(serving_tasks().runs))
+[dict(verbs) for verbs in PANELS.values()]
+print(sum(map(len, VERBS)), len(demos()), len(serving_tasks().runs))
 """
 OPENAPI = """
 import runpy

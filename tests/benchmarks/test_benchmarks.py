@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import limits  # noqa: E402
 import peak  # noqa: E402
 import provenance  # noqa: E402
 import tables  # noqa: E402
@@ -30,7 +31,10 @@ from training import systems  # noqa: E402
 from translating import works  # noqa: E402
 from turns import MOST, Timed, is_flat, take_turns  # noqa: E402
 
-from dragoman.native import loader, processor  # noqa: E402
+from dragoman.engine.ways import SHAPES, sentences  # noqa: E402
+from dragoman.models.transformer.model import Transformer  # noqa: E402
+from dragoman.native import library, loader, processor  # noqa: E402
+from dragoman.native.abi import FUNCTIONS  # noqa: E402
 
 TINY = {"model_dim": 32, "ffn_dim": 64, "encoder_layers": 1, "decoder_layers": 1}
 ORIGIN = {"commit": "abc", "machine": "M; 2 cores", "load": 0.0, "date": "2026-01-02"}
@@ -470,3 +474,26 @@ def test_attacks_stand_beside_each_other_before_and_now() -> None:
     told = tables.neighbour({"neighbour": rows, **stamp})
     assert "| nobody | 1 / 9 | 2 / 99 | 2 / 9 | 4 / 99 |" in told
     assert "| parsing: nobody | 3 / 9 | 6 / 99 | 4 / 9 | 8 / 99 |" in told
+
+
+def test_operations_of_an_update_are_those_of_its_weights() -> None:
+    if not library.available():
+        pytest.skip("no native library here")
+    (small, *_) = SHAPES
+    batch = sentences(small.vocabulary, small.tokens)
+    model = Transformer(small.model, small.vocabulary, small.vocabulary)
+    read, written = batch.source.layout.total, batch.target_in.layout.total
+    rows = 0
+    for name, weight in model.named_parameters():
+        if weight.dim() == 2 and "embedding" not in name:
+            reads = ("cross_attention.key", "cross_attention.value")
+            of_source = name.startswith("encoder") or any(part in name for part in reads)
+            rows += weight.numel() * (read if of_source else written)
+    seconds, taken = limits.measure(small, "fp32", 1)
+    done = {name: one.work.operations for name, one in taken.items()}
+    assert done["linear_forward"] + done["linear_relu"] == 2.0 * rows
+    assert done["linear_backward_weight"] == 2.0 * rows
+    assert done["cross_entropy"] == 6.0 * written * small.vocabulary * small.model.model_dim
+    table = limits.rows_of(seconds, taken, 1e12, 1e10)
+    assert sum(row[1] for row in table) == pytest.approx(100, abs=0.5)
+    assert set(limits.WORK) <= set(FUNCTIONS)

@@ -319,6 +319,10 @@ def products(k: Kernels, m: Memory) -> None:
         ):  # fmt: skip
             k(f"cross_entropy_{kind}", x, inputs, *words, wanted, rows, outputs, inputs, 0.1,
               m.out(rows), m.out(rows), dhidden, each, dweight)  # fmt: skip
+        pairs = [sorted((size, inputs)) for size in sizes]
+        matrices = m.keep([m.real(*pair).ctypes.data for pair in pairs], np.uint64)
+        lower, higher = (m.keep([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+        k(f"orthogonal_{kind}", matrices, lower, higher, len(pairs))
 
 
 # ---- translating
@@ -568,7 +572,8 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
         if " dragoman_" in line
     }
     if spoil:  # does it notice? One row too few, in both kinds of memory.
-        k, m = Kernels(library, levels[-1], called), Memory(0)
+        of_levels = (Kernels(library, level, called) for level in levels)
+        k, m = next(k for k in of_levels if k.has("norm_forward_fp32")), Memory(0)
         m.guarded = spoil == "page"
         k("norm_forward_fp32", m.real(5, 16), None, m.real(16), m.real(16), m.out(4, 16), None,
           None, 5, 16, 1e-5, 0.5, c_uint64(1), None)  # fmt: skip

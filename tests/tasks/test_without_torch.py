@@ -293,7 +293,7 @@ def test_weights_that_do_not_fit_are_told_as_ever(change: str, run: Run, tmp_pat
 
 HEAVY = (
     "torch", "sacrebleu", "urllib.request", "dragoman.demo.corpus", "dragoman.formats.catalogue",
-    "dragoman.pictures.records", "dragoman.tasks.shared.evaluation",
+    "dragoman.pictures.records", "dragoman.tasks.shared.evaluation", "dragoman.cli.train",
 )  # fmt: skip
 """Modules that take long to load and that one sentence does not need."""
 

@@ -10,11 +10,13 @@ from implementations import EVERY_NETWORK
 from torch import Tensor, nn
 from training_toy import Toy
 
+from dragoman.native import library
+from dragoman.native.orthogonal import is_supported, orthogonal_plain, orthogonalise
 from dragoman.nn.embedding import Embedding
 from dragoman.nn.layers import LayerNorm
-from dragoman.nn.linear import Linear
+from dragoman.nn.linear import Linear, Precision
 from dragoman.training.distributed import Ranks
-from dragoman.training.muon import Muon, hidden_matrices, orthogonal
+from dragoman.training.muon import Muon, hidden_matrices
 from dragoman.training.optimizer import Adam, FlatParameters, within
 from dragoman.training.settings import OptimizerSettings
 
@@ -29,7 +31,7 @@ def test_directions_are_orthogonal_whatever_shape_and_size(
     least = min(rows, columns)
     values = torch.linspace(1.0, 0.3, least, dtype=torch.float64)
     matrix = (left[:, :least] * (size * values)) @ right[:least]
-    found = orthogonal(matrix.float()[None])[0].double()
+    found = orthogonal_plain(matrix.float()[None])[0].double()
     nearest = left[:, :least] @ right[:least]
     turned = left[:, :least].T @ found @ right[:least].T  # diagonal: the same singular vectors
     assert found.shape == matrix.shape
@@ -38,13 +40,37 @@ def test_directions_are_orthogonal_whatever_shape_and_size(
     assert (found * nearest).sum() > 0.6 * least
 
 
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 90), st.integers(1, 150)), min_size=1),
+    st.sampled_from(["fp32", "bf16"]),
+    st.integers(0, 10**6),
+)
+def test_kernels_give_the_directions_of_plain_torch(
+    shapes: list[tuple[int, int, int]], precision: Precision, seed: int
+) -> None:
+    if precision == "bf16":  # numbers in pairs
+        shapes = [(count, 2 * rows, 2 * columns) for count, rows, columns in shapes]
+    if not library.available() or not is_supported(shapes, precision):
+        pytest.skip("no such kernel here")
+    draw = torch.Generator().manual_seed(seed)
+    ours = [torch.randn(shape, generator=draw) for shape in shapes]
+    wanted = [orthogonal_plain(part, precision) for part in ours]
+    orthogonalise(ours, precision)
+    for found, plain in zip(ours, wanted, strict=True):
+        if precision == "fp32":
+            torch.testing.assert_close(found, plain, rtol=0, atol=1e-3)
+        else:  # what is rounded differs
+            assert ((found - plain).norm() <= 0.05 * plain.norm()).all()
+
+
 def test_where_there_is_no_momentum_nothing_moves() -> None:
-    assert not orthogonal(torch.zeros(2, 3, 5)).any()
+    assert not orthogonal_plain(torch.zeros(2, 3, 5)).any()
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_it_is_torchs_muon(decay: float, precision: str) -> None:
+@pytest.mark.parametrize("threads", [0, 2])  # in plain torch, and by kernels
+def test_it_is_torchs_muon(decay: float, precision: str, threads: int) -> None:
     """Of one matrix, whose turn comes in every other update, for twice the way. torch multiplies in
     bf16, whose rounding is what may differ."""
     torch.manual_seed(0)
@@ -63,7 +89,7 @@ def test_it_is_torchs_muon(decay: float, precision: str) -> None:
         assert ours.weight.grad is not None
         ours.weight.grad.copy_(5 * theirs.weight.grad)
         reference.step()
-        muon.step(0.1, 5.0, precision)  # type: ignore[arg-type]
+        muon.step(0.1, 5.0, precision, threads)  # type: ignore[arg-type]
         adam.steps += 1
         step = (theirs.weight - before).norm()
         if number % 2:

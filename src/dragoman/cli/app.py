@@ -10,39 +10,53 @@ import io
 import os
 import signal
 import sys
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli import (
-    data,
-    demo,
-    interop,
-    look,
-    measure,
-    score,
-    serve,
-    studies,
-    train,
-)
-from dragoman.console.options import commands
+from dragoman.console.options import command_of
 from dragoman.console.output import UNREADABLE
 from dragoman.native.processor import keep_to_quota, wait_briefly
 from dragoman.tasks import program
 
-_shortlist, _use, _align = program.verbs()
-PANELS: dict[str, dict[str, Any]] = {
-    "Train": commands(
-        demo.demo, train.train, train.resume, train.distil, studies.sweep, studies.ablate,
-        train.average, *_shortlist, data.prepare, interop.import_, interop.export,
+
+class Verbs(Mapping[str, Any]):
+    """Commands by their names. The module of a command is imported when the command is first asked
+    for, so that ``dragoman translate`` imports nothing that trains."""
+
+    def __init__(self, *functions: str, **groups: str) -> None:
+        """``functions``: the places of functions, such as ``cli.train.train``; each is called like
+        its command. ``groups``: the names and places of groups of commands."""
+        self._places = {place.rpartition(".")[2].strip("_"): place for place in functions} | groups
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = self._places[name].rpartition(".")
+        return command_of(getattr(import_module(f"dragoman.{module}"), attribute))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+_shortlist, _use, _align = program.VERBS
+PANELS = {
+    "Train": Verbs(
+        "cli.demo.demo", "cli.train.train", "cli.train.resume", "cli.train.distil",
+        "cli.studies.sweep", "cli.studies.ablate", "cli.train.average", *_shortlist,
+        "cli.data.prepare", "cli.interop.import_", "cli.interop.export",
     ),
-    "Use": commands(*_use, serve.serve, *_align),
-    "Measure": commands(measure.evaluate, score.score, measure.compare),
-    "Look inside": commands(look.look, look.figure, look.lesson),
-    "Data and machine": {**commands(data.doctor), "data": data.GROUP},
+    "Use": Verbs(*_use, "cli.serve.serve", *_align),
+    "Measure": Verbs("cli.measure.evaluate", "cli.score.score", "cli.measure.compare"),
+    "Look inside": Verbs("cli.look.look", "cli.look.figure", "cli.look.lesson"),
+    "Data and machine": Verbs("cli.data.doctor", data="cli.data.GROUP"),
 }  # fmt: skip
 """The verbs, grouped by their purpose for --help."""
 
@@ -52,8 +66,7 @@ class VerbGroup(TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        for verbs in PANELS.values():
-            self.commands.update(verbs)
+        self.commands = ChainMap[str, Any](*PANELS.values())  # type: ignore[arg-type]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))

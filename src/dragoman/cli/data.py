@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.cli.train import TaskName
-from dragoman.console.options import Quiet, argument, arguments, commands, option
+from dragoman.console.options import Quiet, argument, arguments, command_of, option
 from dragoman.console.output import command, prepare_process, progress_console, say
 from dragoman.sizing.options import FilesOptions, TrainOptions
 
@@ -127,7 +127,7 @@ def list_(args: ListArguments) -> None:
 GROUP = TyperGroup(
     name="data",
     help="Check data before training, or download public data.",
-    commands=commands(show, get, list_),
+    commands={"show": command_of(show), "get": command_of(get), "list": command_of(list_)},
     no_args_is_help=True,
     rich_markup_mode=None,
 )

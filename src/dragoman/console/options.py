@@ -19,6 +19,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import (
@@ -35,7 +36,7 @@ from typing import (
 )
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from dragoman.console.output import log_to_stderr
@@ -188,10 +189,10 @@ class VerbCommand(TyperCommand):
         return {name: " ".join(text.replace("``", "").split()) for name, text in texts.items()}
 
 
-def commands(*verbs: Callable[[Any], None]) -> dict[str, Any]:
-    """Return commands for verbs, by name."""
-    made = map(VerbCommand, verbs)
-    return {str(command.name): command for command in made}
+@cache
+def command_of(verb: Callable[[Any], None] | TyperGroup) -> Any:
+    """Return the command of a verb; a group is one already."""
+    return verb if isinstance(verb, TyperGroup) else VerbCommand(verb)
 
 
 def _long(arg: Field[Any]) -> str:

@@ -67,7 +67,7 @@ def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
     torch.manual_seed(1)
     model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
     at_once = min(shape.tokens, _TOKENS_AT_ONCE)
-    batch = _sentences(shape.vocabulary, at_once)
+    batch = sentences(shape.vocabulary, at_once)
 
     def batches(update: int, rank: int, ranks: int) -> Sequence[MakeBatch]:
         return [lambda: batch] * round(shape.tokens / at_once)
@@ -131,7 +131,7 @@ def translating_rows() -> list[list[str | int | float]]:
 TRANSLATING_HEAD = ("way", "one sentence, ms", "12 sentences, ms", "")
 
 
-def _sentences(vocabulary: int, tokens: int) -> Batch:
+def sentences(vocabulary: int, tokens: int) -> Batch:
     """Make random sentences as long as image captions, with at least ``tokens`` target tokens in
     all."""
     draw = np.random.default_rng(0)

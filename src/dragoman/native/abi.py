@@ -191,6 +191,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (POINTER, POINTER, WHOLE, POINTER, POINTER, c_int, c_int, *[POINTER] * 3, WHOLE, POINTER),
         None),
     "look": ((*[POINTER] * 8, *[c_int] * 4, REAL), None),
+    "orthogonal": ((*[POINTER] * 3, WHOLE), None),
     "packed_words": ((WHOLE, WHOLE), WHOLE),
     "pack_weights": ((POINTER, POINTER, WHOLE, WHOLE, POINTER, POINTER), None),
     "linear_forward": ((POINTER, WHOLE, *[POINTER] * 3, *[WHOLE] * 4), None),

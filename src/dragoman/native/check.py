@@ -14,7 +14,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.native import additive, attention, dropout, embedding, linear, loss, lstm, norm
+from dragoman.native import (
+    additive,
+    attention,
+    dropout,
+    embedding,
+    linear,
+    loss,
+    lstm,
+    norm,
+    orthogonal,
+)
 from dragoman.native.dropout import Drop
 from dragoman.native.linear import PackedWeights, Precision
 
@@ -37,6 +47,10 @@ def first_difference() -> str | None:
                 for name, fast, plain, tensors in _products(dtype):
                     if not _agree(fast, plain, tensors, dtype):
                         return f"{name} ({str(dtype).removeprefix('torch.')})"
+            precisions: tuple[Precision, ...] = ("fp32", "bf16")
+            for precision in precisions:
+                if not _orthogonal_agrees(precision):
+                    return f"orthogonal ({precision})"
     finally:
         torch.set_default_dtype(before)
     return None
@@ -144,6 +158,16 @@ def _agree(fast: _Product, plain: _Product, tensors: list[Tensor], dtype: torch.
     (wanted * pull).sum().backward()
     pairs = [(out, wanted), *((a.grad, b.grad) for a, b in zip(ours, theirs, strict=True))]
     return all(_close(a, b, _TOLERANCE[dtype]) for a, b in pairs)
+
+
+def _orthogonal_agrees(precision: Precision) -> bool:
+    """True if the kernel that makes matrices orthogonal is not there, or agrees with its twin."""
+    ours = torch.randn(2, 20, 6)
+    if not orthogonal.is_supported([ours.shape], precision):
+        return True
+    theirs = orthogonal.orthogonal_plain(ours, precision)
+    orthogonal.orthogonalise([ours], precision)
+    return _close(ours, theirs, 1e-3 if precision == "fp32" else 0.1)
 
 
 def _close(ours: Tensor | None, theirs: Tensor | None, tolerance: float) -> bool:

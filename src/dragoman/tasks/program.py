@@ -9,8 +9,7 @@ endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dragoman.console.demo_files import Demo
@@ -70,29 +69,18 @@ NOT_COMPARED = {
 typical file to evaluate one on."""
 
 
-Verbs = tuple[Callable[[Any], None], ...]
-"""Functions that take the arguments of a verb."""
-
-
-def verbs() -> tuple[Verbs, Verbs, Verbs]:
-    """Three groups of verbs, each in the order of ``dragoman --help``: those that prepare a
-    finished run for use, those that use a run, and those that inspect pairs."""
-    from dragoman.tasks.classification import verb as classify
-    from dragoman.tasks.detection import verb as detect
-    from dragoman.tasks.language_model import verb as write
-    from dragoman.tasks.masked import verb as fill
-    from dragoman.tasks.painting import verb as paint
-    from dragoman.tasks.parsing import verb as parse
-    from dragoman.tasks.tagging import verb as tag
-    from dragoman.tasks.transcription import verb as transcribe
-    from dragoman.tasks.translation import align_verb as align
-    from dragoman.tasks.translation import verb as translate
-
-    runs = (
-        translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
-        fill.fill, parse.parse, detect.detect, paint.paint,
-    )  # fmt: skip
-    return (align.shortlist,), runs, (align.align,)
+VERBS: tuple[tuple[str, ...], ...] = (
+    ("tasks.translation.align_verb.shortlist",),
+    (
+        "tasks.translation.verb.translate", "tasks.transcription.verb.transcribe",
+        "tasks.language_model.verb.write", "tasks.classification.verb.classify",
+        "tasks.tagging.verb.tag", "tasks.masked.verb.fill", "tasks.parsing.verb.parse",
+        "tasks.detection.verb.detect", "tasks.painting.verb.paint",
+    ),
+    ("tasks.translation.align_verb.align",),
+)  # fmt: skip
+"""The places of verbs in three groups, each in the order of ``dragoman --help``: those that prepare
+a finished run for use, those that use a run, and those that inspect pairs."""
 
 
 def demos() -> dict[str, Demo]:

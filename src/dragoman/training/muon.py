@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from dragoman.native import orthogonal
 from dragoman.nn.linear import Computing, Precision
 from dragoman.training.distributed import Ranks
 from dragoman.training.optimizer import Adam, FlatParameters
@@ -104,10 +106,16 @@ class Muon:
             [_Moving(m, share) for m in group if (share := _share_at(m.place, shares))]
             for group in self._groups
         ]
-        workers.map(partial(self._follow, divisor), [g for g in groups if g], threads)
+        at_once = max(1, threads)
+        shared = [[*chain.from_iterable(groups[k::at_once])] for k in range(at_once)]
+        workers.map(partial(self._follow, divisor), [part for part in shared if part], threads)
         moving = [group for group in groups[turn::_TURNS] if group]
-        direct = partial(self._directions, divisor, precision)
-        directions = workers.map(direct, moving, threads)
+        directions = workers.map(partial(self._ahead, divisor), moving, threads)
+        own = [part[self.ranks.rank :: self.ranks.size] for part in directions]
+        if threads and orthogonal.is_supported([part.shape for part in own], precision):
+            orthogonal.orthogonalise(own, precision)
+        else:
+            workers.map(partial(_direct, precision), own, threads)
         for together in directions:
             self.ranks.all_reduce(together)
         move = partial(self._move, _TURNS * learning_rate)
@@ -120,21 +128,17 @@ class Muon:
         gradients = [matrix.gradient for matrix, _ in group]
         torch._foreach_add_(momenta, gradients, alpha=(1 - mu) / divisor)
 
-    def _directions(
-        self, divisor: float, precision: Precision, moving: Sequence[_Moving]
-    ) -> Tensor:
-        """Return (N, R, C): the directions of this process's share of the matrices, and zeros for
-        the other matrices."""
+    def _ahead(self, divisor: float, moving: Sequence[_Moving]) -> Tensor:
+        """Return (N, R, C): the momentum after the next step of this process's share of the
+        matrices, and zeros for the other matrices."""
         mu = self.settings.momentum
         ahead = torch.stack([matrix.momentum for matrix, _ in moving]).mul_(mu)
         gradients = [matrix.gradient for matrix, _ in moving]
         torch._foreach_add_(list(ahead.unbind()), gradients, alpha=(1 - mu) / divisor)
-        if self.ranks.size == 1:
-            return orthogonal(ahead, precision)
-        own = slice(self.ranks.rank, None, self.ranks.size)
-        directions = torch.zeros_like(ahead)
-        directions[own] = orthogonal(ahead[own], precision)
-        return directions
+        for rank in range(self.ranks.size):
+            if rank != self.ranks.rank:
+                ahead[rank :: self.ranks.size] = 0
+        return ahead
 
     def _move(self, learning_rate: float, part: tuple[Sequence[_Moving], Tensor]) -> None:
         moving, directions = part
@@ -165,19 +169,6 @@ def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
     return next((s for span, s in shares if span.start <= place < span.stop), 1.0)
 
 
-def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
-    """For each matrix of (N, R, C), return roughly the nearest (semi-)orthogonal matrix, in fp32.
-
-    The function makes five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750
-    σ³ + 2.0315 σ⁵ takes all but the least singular values to between 0.7 and 1.2 (Jordan et al.
-    2024).
-    """
-    a, b, c = 3.4445, -4.7750, 2.0315
-    tall = matrices.shape[-2] > matrices.shape[-1]
-    x = matrices.transpose(-2, -1) if tall else matrices
-    x = x / torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True).clamp(min=1e-7)
-    x = x.bfloat16() if precision == "bf16" else x
-    for _ in range(5):
-        gram = x @ x.transpose(-2, -1)  # (N, R, R)
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return (x.transpose(-2, -1) if tall else x).float()
+def _direct(precision: Precision, matrices: Tensor) -> None:
+    """Orthogonalise (N, R, C) in place, in plain torch."""
+    matrices.copy_(orthogonal.orthogonal_plain(matrices, precision))
