@@ -106,13 +106,15 @@ def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 @pytest.fixture(scope="session")
 def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder, trained for some seconds: everything in it works, its translations do not."""
+    """A run folder, trained for some seconds: everything in it works, its translations do not. Its
+    norms are the paper's, as those of ``plain_transformer.py`` and of Hugging Face."""
     from recipe_of_files import recipe_of
 
     from dragoman.tasks.training import train
 
     folder = tmp_path_factory.mktemp("runs") / "tiny"
-    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
+    changes = (*TINY, "model.norm=post")
+    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
     train(recipe, folder, say=lambda _: None, display=False, measure=False)
     return folder
 

@@ -18,12 +18,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 505,
-    "code lines in src": 67_464,
+    "Python files in src": 506,
+    "code lines in src": 67_519,
     "code lines beside src": 1_210,
-    "code lines in benchmarks": 5_837,
+    "code lines in benchmarks": 6_060,
     "lines of the page in web/src": 17_274,
-    "lines of C++ in src": 7_283,
+    "lines of C++ in src": 7_414,
     "lines of data, style and scripts in src": 2_867,
 }
 """An issue with a budget raises a number by it, in the commit that uses it, with a line in

@@ -24,7 +24,7 @@ from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing import budget
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.options import languages_of
-from dragoman.sizing.size import Size
+from dragoman.sizing.size import Size, settings_of
 from dragoman.sizing.text_alone import TEXT_TABLE
 from dragoman.tasks.catalogue import TASKS, Recipe, Run
 from dragoman.tasks.translation.sizes import TABLE, rows_for
@@ -247,6 +247,32 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
                     minutes, print, TASKS["translation"], "transformer", rows, 5.0, 5.0 * pairs
                 )
                 assert fitted.model_dim == row.model_dim
+
+
+def test_a_short_training_drops_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, length = 20_000, 14.0
+    row, dropped = rows_for(pairs)[0], []
+    task, epoch = TASKS["translation"], length * pairs
+    for passes in (1, 10, 30, 60, 1000):
+
+        def measured(*_: object, passes: int = passes) -> float:
+            return passes * epoch / (0.9 * 180)
+
+        monkeypatch.setattr(budget, "tokens_per_second", measured)
+        for family in ("transformer", "lstm"):
+            size = budget.size_in(3, print, task, family, (row,), length, epoch)
+            if family == "transformer":
+                dropped.append(size.dropout)
+            else:  # measured with Muon alone
+                assert size.dropout == row.dropout
+    assert dropped == sorted(dropped) and dropped[0] == dropped[1] == 0.1
+    assert dropped[-1] == row.dropout
+
+
+def test_translators_that_muon_trains_have_norms_before_sub_layers() -> None:
+    for row in TABLE:
+        model = settings_of("transformer", TASKS["translation"], row)
+        assert model.sizes["norm"] == ("pre" if row.optimizer == "muon" else "post")
 
 
 def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.MonkeyPatch) -> None:

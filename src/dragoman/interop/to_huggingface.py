@@ -54,7 +54,10 @@ def reasons(run: Run) -> Iterator[str]:
     model = run.recipe.model
     assert isinstance(model, TransformerSettings)
     if model.norm != "post":
-        yield f'model.norm = "{model.norm}": its norms are behind the residual sums (post)'
+        yield (
+            f'model.norm = "{model.norm}": its norms are behind the residual sums. Train with --set '
+            "model.norm=post, or export to another program"
+        )
     if model.positions.kind not in _POSITIONS:
         yield f'model.positions.kind = "{model.positions.kind}": its positions are sinusoidal'
     if model.norm_epsilon > EPSILON:

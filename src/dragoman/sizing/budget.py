@@ -45,6 +45,9 @@ ENOUGH = {"adam": 2.0, "muon": 4.0}
 it translates anything. Then it learns more than a smaller one in the same time
 (docs/experiments.md)."""
 
+LEAST_DROPOUT, PASSES = 0.1, 120
+"""The dropout of a few passes over the text, and the number of passes for which it would be 1."""
+
 _SENTENCES = 64
 _LENGTH = 16
 
@@ -74,8 +77,9 @@ def size_in(
         if tokens >= enough:
             break
     fitted = smaller_updates(size, tokens, reads=task.reads)
+    dropped = replace(fitted, dropout=dropout_in(tokens / epoch, size_for(family, fitted)))
     if fitted == rows[0]:
-        return fitted
+        return dropped
     message = f"chosen for {plural(minutes, 'minute')}: {_describe(fitted, task)}. "
     if size == rows[0]:
         message += f"Without a limit, updates have {size.tokens_per_update:,} tokens"
@@ -86,7 +90,16 @@ def size_in(
         )
         message += "" if tokens >= enough else ". Even this model will learn little"
     say(message)
-    return fitted
+    return dropped
+
+
+def dropout_in(passes: float, size: Size) -> float:
+    """The dropout of a model that sees the text so many times: that of its row, or less if Muon
+    trains it and the passes are few, since it then has no time to learn by heart
+    (docs/experiments/few-passes.md)."""
+    if size.optimizer != "muon" or not passes:
+        return size.dropout
+    return min(size.dropout, max(LEAST_DROPOUT, round(passes / PASSES, 2)))
 
 
 def smaller_updates(size: Size, tokens: float, *, reads: bool = True) -> Size:

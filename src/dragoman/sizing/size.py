@@ -128,9 +128,14 @@ def _convolutions(row: Size) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _transformer(row: Size) -> dict[str, Any]:
+    norm = {"norm": "pre"} if row.optimizer == "muon" else {}  # docs/experiments/few-passes.md
+    return {"kind": "transformer", **row.both, **norm}
+
+
 FAMILIES = {
     "transformer": Family(
-        both=lambda row: {"kind": "transformer", **row.both},
+        both=_transformer,
         reader=lambda row: {"kind": "encoder", **row.stack},
         writer=lambda row: {"kind": "decoder", **row.stack},
     ),
