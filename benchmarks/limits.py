@@ -30,7 +30,7 @@ from provenance import Watch, machine
 from results import Results
 
 from dragoman.engine.machine import cores
-from dragoman.engine.ways import SHAPES, WayShape, sentences
+from dragoman.engine.ways import SHAPES, WayShape, batches_of
 from dragoman.models.transformer.model import Transformer
 from dragoman.native import abi, loader
 from dragoman.native.allocator import keep_memory
@@ -90,8 +90,7 @@ def of_attention(backward: bool, args: Sequence[Any], size: int) -> Work:
     ]
     pairs = sum(q * (q + 1) / 2 if at.causal else q * k for q, k in zip(*lengths, strict=True))
     keys, values = (3, 2) if backward else (1, 1)
-    rows = sum(lengths[0]) * (at.key_width + at.value_width)
-    rows += sum(lengths[1]) * (at.key_width + at.value_width)
+    rows = sum(map(sum, lengths)) * (at.key_width + at.value_width)
     return Work(
         2.0 * pairs * at.heads * (keys * at.key_width + values * at.value_width),
         float(size * at.heads * rows * (2 if backward else 1)),
@@ -189,8 +188,7 @@ def measure(shape: WayShape, precision: str, threads: int) -> tuple[float, dict[
         ("Adam", updater.adam, moved), ("Muon", updater.muon, of_muon(updater.muon)),
     ):  # fmt: skip
         optimizer.step = partial(_step, watched, name, work, optimizer.step)
-    batch = sentences(shape.vocabulary, min(shape.tokens, 4096))
-    batches = [lambda: batch] * round(shape.tokens / min(shape.tokens, 4096))
+    batches = batches_of(shape)
     with tempfile.TemporaryDirectory() as folder:
         gradients = updater.gradients(1, Splits(Path(folder) / "splits"), print)
         for _ in range(WARMING_UP):
@@ -243,7 +241,10 @@ def rows_of(seconds: float, taken: dict[str, Taken], peak: float, copied: float)
     known = sum(row[1] for row in rows)
     small = sum(one.seconds for one in taken.values()) / seconds * 100 - known
     rest = round(100 - known - small, 1)
-    return [*rows, ["smaller kernels", round(small, 1)], ["Python, autograd and torch", rest]]
+    more = ([name, share, *[""] * (len(HEAD) - 2)] for name, share in (
+        ("smaller kernels", round(small, 1)), ("Python, autograd and torch", rest),
+    ))  # fmt: skip
+    return [*rows, *more]
 
 
 HEAD = ("", "% of the update", "calls", "GOP", "MB", "limit", "% of the limit")
@@ -273,8 +274,7 @@ def main() -> None:
         watch = Watch()
         seconds, taken = measure(shape, precision, threads)
         rows = rows_of(seconds, taken, peak, copied)
-        table = plain_table(HEAD, [[*row, *[""] * (len(HEAD) - len(row))] for row in rows])
-        print(f"\n{shape.name}, {1000 * seconds:,.1f} ms an update\n{table}")
+        print(f"\n{shape.name}, {1000 * seconds:,.1f} ms an update\n{plain_table(HEAD, rows)}")
         results.store({
             "work": shape.name, "precision": precision, "peak": peak, "copied": copied,
             "milliseconds": 1000 * seconds, "kernels": rows,

@@ -28,7 +28,6 @@ KERNEL(void, peak, int64_t times) {
   }
 
 PEAK(peak_fp32, "vfmadd231ps")
-PEAK(peak_int8, "vpdpbusd")
 #ifdef __AVX512BF16__
 PEAK(peak_bf16, "vdpbf16ps")
 #endif

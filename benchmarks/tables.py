@@ -144,8 +144,8 @@ def limits(results: Row) -> str:
             f"{row['work']}, {row['precision']}: {number(row['milliseconds'], 1)} ms an update; at "
             f"most {number(row['peak'] / 1e9)} GOP/s and {number(row['copied'] / 1e9)} GB/s"
         )
-        cells = [[*one, *[""] * (len(LIMITS_HEAD) - len(one))] for one in row["kernels"]]
-        parts.append(f"{_titled(about, row, origin)}\n\n{markdown(LIMITS_HEAD, cells)}")
+        table = markdown(LIMITS_HEAD, row["kernels"])
+        parts.append(f"{_titled(about, row, origin)}\n\n{table}")
     return "\n\n".join(parts)
 
 

@@ -31,7 +31,7 @@ from training import systems  # noqa: E402
 from translating import works  # noqa: E402
 from turns import MOST, Timed, is_flat, take_turns  # noqa: E402
 
-from dragoman.engine.ways import SHAPES, sentences  # noqa: E402
+from dragoman.engine.ways import SHAPES, batches_of  # noqa: E402
 from dragoman.models.transformer.model import Transformer  # noqa: E402
 from dragoman.native import library, loader, processor  # noqa: E402
 from dragoman.native.abi import FUNCTIONS  # noqa: E402
@@ -480,7 +480,8 @@ def test_operations_of_an_update_are_those_of_its_weights() -> None:
     if not library.available():
         pytest.skip("no native library here")
     (small, *_) = SHAPES
-    batch = sentences(small.vocabulary, small.tokens)
+    (make,) = batches_of(small)
+    batch = make()
     model = Transformer(small.model, small.vocabulary, small.vocabulary)
     read, written = batch.source.layout.total, batch.target_in.layout.total
     rows = 0

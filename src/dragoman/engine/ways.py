@@ -9,7 +9,7 @@ same manner, and stores no result.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -66,13 +66,15 @@ def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
     """Measure how fast each way trains a model of ``shape`` on random sentences."""
     torch.manual_seed(1)
     model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
+    batches, objective = batches_of(shape), next_token(model, 0.1)
+    return fastest_way(model, objective, TrainingSettings(), lambda *_: batches, timing=timing)
+
+
+def batches_of(shape: WayShape) -> list[MakeBatch]:
+    """The batches of one update of a model of ``shape``: random sentences, the same in each."""
     at_once = min(shape.tokens, _TOKENS_AT_ONCE)
-    batch = sentences(shape.vocabulary, at_once)
-
-    def batches(update: int, rank: int, ranks: int) -> Sequence[MakeBatch]:
-        return [lambda: batch] * round(shape.tokens / at_once)
-
-    return fastest_way(model, next_token(model, 0.1), TrainingSettings(), batches, timing=timing)
+    batch = _sentences(shape.vocabulary, at_once)
+    return [lambda: batch] * round(shape.tokens / at_once)
 
 
 def products(way: TrainingWay) -> float:
@@ -131,7 +133,7 @@ def translating_rows() -> list[list[str | int | float]]:
 TRANSLATING_HEAD = ("way", "one sentence, ms", "12 sentences, ms", "")
 
 
-def sentences(vocabulary: int, tokens: int) -> Batch:
+def _sentences(vocabulary: int, tokens: int) -> Batch:
     """Make random sentences as long as image captions, with at least ``tokens`` target tokens in
     all."""
     draw = np.random.default_rng(0)

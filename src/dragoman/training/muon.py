@@ -135,9 +135,8 @@ class Muon:
         ahead = torch.stack([matrix.momentum for matrix, _ in moving]).mul_(mu)
         gradients = [matrix.gradient for matrix, _ in moving]
         torch._foreach_add_(list(ahead.unbind()), gradients, alpha=(1 - mu) / divisor)
-        for rank in range(self.ranks.size):
-            if rank != self.ranks.rank:
-                ahead[rank :: self.ranks.size] = 0
+        for rank in {*range(self.ranks.size)} - {self.ranks.rank}:
+            ahead[rank :: self.ranks.size] = 0
         return ahead
 
     def _move(self, learning_rate: float, part: tuple[Sequence[_Moving], Tensor]) -> None:
