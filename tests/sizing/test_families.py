@@ -135,8 +135,9 @@ def test_the_heads_of_a_small_transformer_that_parses_are_64_wide(
 def test_a_family_that_there_is_not_is_refused_by_every_task(
     task: str, files: dict[str, list[str]]
 ) -> None:
-    with pytest.raises(RecipeError, match=r"^--model perceptron: .*lstm"):
-        recipe_of(files[task], task=task, model="perceptron")
+    for minutes in (None, 1):
+        with pytest.raises(RecipeError, match=r"^--model perceptron: .*lstm"):
+            recipe_of(files[task], task=task, model="perceptron", minutes=minutes)
 
 
 def test_another_kind_of_model_is_asked_for_by_one_word(

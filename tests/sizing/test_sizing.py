@@ -269,6 +269,14 @@ def test_a_short_training_drops_less(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dropped[-1] == row.dropout
 
 
+@pytest.mark.parametrize(("epochs", "dropout"), [(None, 0.3), (200, 0.3), (24, 0.2), (5, 0.1)])
+def test_few_epochs_drop_less(tmp_path: Path, epochs: float | None, dropout: float) -> None:
+    for side in ("en", "de"):
+        (tmp_path / f"my.{side}").write_text("".join(f"{side} {n}\n" for n in range(500)))
+    recipe, _ = recipe_of([str(tmp_path / f"my.{side}") for side in ("en", "de")], epochs=epochs)
+    assert recipe.model.model_dump()["dropout"] == dropout
+
+
 def test_translators_that_muon_trains_have_norms_before_sub_layers() -> None:
     for row in TABLE:
         model = settings_of("transformer", TASKS["translation"], row)

@@ -109,6 +109,18 @@ def test_the_model_that_translates_back_holds_out_the_same_pairs(trained: Path) 
     assert [text.side for text in backward.data.monolingual] == ["source"]
 
 
+def test_a_model_that_translates_into_nothing_is_refused(trained: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(trained / "steps", copy / "steps")
+    text = copy / "steps" / "1-backward.tsv"
+    targets = [line.partition("\t")[2] for line in text.read_text("utf-8").splitlines()]
+    text.write_text("".join(f"\t{target}\n" for target in targets), "utf-8")
+    with pytest.raises(DataError, match="1-backward translates every line into nothing"):
+        go_on_steps(copy, lambda _: None, "")
+    text.write_text("".join(f"w1\t{target}\n" for target in targets[:1]), "utf-8")
+    assert go_on_steps(copy, lambda _: None, "") is not None
+
+
 def test_translating_goes_on_after_the_last_whole_line(trained: Path, tmp_path: Path) -> None:
     copy = tmp_path / "run"
     shutil.copytree(trained, copy)

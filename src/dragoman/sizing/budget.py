@@ -25,7 +25,7 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.minutes import min_tokens
-from dragoman.sizing.size import Size, settings_of, size_for
+from dragoman.sizing.size import Size, dropout_in, settings_of, size_for
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.fastest_way import fastest_way, measure_throughput
 from dragoman.training.losses.objectives import next_token
@@ -44,9 +44,6 @@ ENOUGH = {"adam": 2.0, "muon": 4.0}
 """Factors by optimizer: a size is chosen if it sees this many times the tokens that it needs before
 it translates anything. Then it learns more than a smaller one in the same time
 (docs/experiments.md)."""
-
-LEAST_DROPOUT, PASSES = 0.1, 120
-"""The dropout of a few passes over the text, and the number of passes for which it would be 1."""
 
 _SENTENCES = 64
 _LENGTH = 16
@@ -91,15 +88,6 @@ def size_in(
         message += "" if tokens >= enough else ". Even this model will learn little"
     say(message)
     return dropped
-
-
-def dropout_in(passes: float, size: Size) -> float:
-    """The dropout of a model that sees the text so many times: that of its row, or less if Muon
-    trains it and the passes are few, since it then has no time to learn by heart
-    (docs/experiments/few-passes.md)."""
-    if size.optimizer != "muon" or not passes:
-        return size.dropout
-    return min(size.dropout, max(LEAST_DROPOUT, round(passes / PASSES, 2)))
 
 
 def smaller_updates(size: Size, tokens: float, *, reads: bool = True) -> Size:

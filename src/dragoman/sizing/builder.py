@@ -32,7 +32,15 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.options import TrainOptions, absolute, fill_unknown, given_language
-from dragoman.sizing.size import DEFAULT, Size, check_family, row_of, shape_of, size_for
+from dragoman.sizing.size import (
+    DEFAULT,
+    Size,
+    check_family,
+    dropout_in,
+    row_of,
+    shape_of,
+    size_for,
+)
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.sources.shared.rows import RowsSource
 
@@ -181,8 +189,8 @@ class RecipeBuilder(ABC):
                     "in a tab-separated file (.tsv)"
                 }
             )
+        check_family(options.model or DEFAULT)
         if self.only_default and options.model not in (None, DEFAULT):
-            check_family(options.model)
             raise RecipeError(f"--model {options.model}{self.only_default}")
         if self.one_input[0] and (len(options.inputs) > 1 or options.keys is not None):
             raise self.not_one_input()
@@ -258,12 +266,14 @@ class RecipeBuilder(ABC):
     def row_in_time(
         self, task: Spec, rows: Sequence[Size], length: float = 0.0, epoch: float = math.inf
     ) -> Size:
-        """Return the row of ``rows`` for the minutes, as ``size_in``; the first without minutes."""
+        """Return the row of ``rows`` for the minutes, as ``size_in``; the first without minutes,
+        with the dropout of its epochs."""
+        family = self.options.model or DEFAULT
         if self.minutes is None:
-            return rows[0]
+            passes = self.options.epochs or rows[0].epochs
+            return replace(rows[0], dropout=dropout_in(passes, size_for(family, rows[0])))
         from dragoman.sizing.budget import size_in  # imports torch: only with a time
 
-        family = self.options.model or DEFAULT
         return size_in(self.minutes, self.say, task, family, rows, length, epoch)
 
     def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:

@@ -18,6 +18,9 @@ from dragoman.base.errors import RecipeError
 from dragoman.models.settings import KINDS, ModelSettings
 from dragoman.runs.recipe.spec import Spec
 
+LEAST_DROPOUT, PASSES = 0.1, 120
+"""The dropout of a few passes over the text, and the number of passes for which it would be 1."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -81,6 +84,15 @@ class Size:
 def row_of(table: Sequence[Size], count: float) -> Size:
     """The row of a table for an amount of ``count``."""
     return next(row for row in table if count < row.below)
+
+
+def dropout_in(passes: float, size: Size) -> float:
+    """The dropout of a model that sees the text so many times: that of its row, or less if Muon
+    trains it and the passes are few, since it then has no time to learn by heart
+    (docs/experiments/few-passes.md)."""
+    if size.optimizer != "muon" or not passes:
+        return size.dropout
+    return min(size.dropout, max(LEAST_DROPOUT, round(passes / PASSES, 2)))
 
 
 Shape = Callable[[Size], dict[str, Any]]
@@ -155,7 +167,6 @@ def check_family(family: str) -> None:
 def shape_of(family: str, task: Spec) -> Shape:
     """The function from a row to the model settings for ``task``. Errors: ``RecipeError`` if the
     family has no such model."""
-    check_family(family)
     able = {name: _shape(FAMILIES[name], task) for name in FAMILIES}
     shape = able[family]
     if shape is None:

@@ -213,6 +213,7 @@ def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
                 if not _translate_step(steps, step, recipe, text, say):
                     say(f"stopped. To continue: {again}")
                     return None
+            _refuse_nothing(path, steps / step.name)
             before = path, read_stored(steps / f"{step.name}.json", Translated).lines
         minutes = plan.minutes and _minutes_left(steps, plan)
     from dragoman.tasks.training import train  # imports torch
@@ -222,6 +223,17 @@ def go_on_steps(folder: Path, say: Say, again: str) -> Outcome | None:
         _with_synthetic(recipe, before, plan), folder, minutes=minutes, epochs=plan.epochs, say=say,
         resume_command=again,
     )  # fmt: skip
+
+
+def _refuse_nothing(path: Path, model: Path) -> None:
+    """Errors: ``DataError`` if every synthetic source in ``path`` is empty."""
+    with path.open(encoding="utf-8") as lines:
+        if not any(line.partition("\t")[0] for line in lines):
+            raise DataError(
+                f"{model} translates every line into nothing or without end, so there is nothing "
+                "to learn from: it has not learned enough. Begin again in another folder, with "
+                "more --minutes, --epochs or pairs"
+            )
 
 
 def _with_synthetic(recipe: Recipe, synthetic: tuple[Path, int] | None, plan: StepsPlan) -> Recipe:
