@@ -23,7 +23,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-system test-slow test-oldest test-interop test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-limits bench-translate bench-cost bench-serve docs serve web web-check web-dev constraints clean
+.PHONY: help setup demo test test-system test-slow test-oldest test-interop test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-limits bench-decoding-limits bench-translate bench-cost bench-serve docs serve web web-check web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ bench-ways: $(DEV) ## each way to train on this machine, three shapes -> benchma
 
 bench-limits: $(DEV) ## how near each kernel of an update comes to its limit -> benchmarks/results/limits.json
 	@$(BIN)/python benchmarks/limits.py $(ARGS)
+
+bench-decoding-limits: $(DEV) ## the same for each part of a decoding step; needs perf -> benchmarks/results/limits.json
+	@$(BIN)/python benchmarks/decoding_limits.py $(ARGS)
 
 bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks/results/translate.json
 	@$(BIN)/python benchmarks/translate.py $(ARGS)

@@ -211,16 +211,16 @@ def _step(watched: Watched, name: str, work: Work, step: Any, *args: Any, **more
     watched.note(name, start, work)
 
 
-def copy_rate(threads: int) -> float:
-    """Bytes per second, read and written, of copies of ``COPIED`` bytes; the best of many."""
+def copy_rate(threads: int, size: int = COPIED) -> float:
+    """Bytes per second, read and written, of copies of ``size`` bytes; the best of many."""
     torch.set_num_threads(threads)
-    source = torch.zeros(COPIED // 4)
+    source = torch.zeros(size // 4)
     target, best = torch.empty_like(source), float("inf")
-    for _ in range(2000):
+    for _ in range(2000 * COPIED // size):
         start = time.perf_counter()
         target.copy_(source)
         best = min(best, time.perf_counter() - start)
-    return 2 * COPIED / best
+    return 2 * size / best
 
 
 def rows_of(seconds: float, taken: dict[str, Taken], peak: float, copied: float) -> list[list[Any]]:
@@ -241,13 +241,15 @@ def rows_of(seconds: float, taken: dict[str, Taken], peak: float, copied: float)
     known = sum(row[1] for row in rows)
     small = sum(one.seconds for one in taken.values()) / seconds * 100 - known
     rest = round(100 - known - small, 1)
-    more = ([name, share, *[""] * (len(HEAD) - 2)] for name, share in (
-        ("smaller kernels", round(small, 1)), ("Python, autograd and torch", rest),
+    more = ([name, share, *[""] * (len(head("")) - 2)] for name, share in (
+        ("smaller kernels", round(small, 1)), ("outside the kernels", rest),
     ))  # fmt: skip
     return [*rows, *more]
 
 
-HEAD = ("", "% of the update", "calls", "GOP", "MB", "limit", "% of the limit")
+def head(whole: str) -> tuple[str, ...]:
+    """The header of a table of kernels. ``whole``: what they are parts of, in a word."""
+    return ("", f"% of the {whole}", "calls", "GOP", "MB", "limit", "% of the limit")
 
 
 def main() -> None:
@@ -274,7 +276,8 @@ def main() -> None:
         watch = Watch()
         seconds, taken = measure(shape, precision, threads)
         rows = rows_of(seconds, taken, peak, copied)
-        print(f"\n{shape.name}, {1000 * seconds:,.1f} ms an update\n{plain_table(HEAD, rows)}")
+        table = plain_table(head("update"), rows)
+        print(f"\n{shape.name}, {1000 * seconds:,.1f} ms an update\n{table}")
         results.store({
             "work": shape.name, "precision": precision, "peak": peak, "copied": copied,
             "milliseconds": 1000 * seconds, "kernels": rows,

@@ -31,4 +31,7 @@ PEAK(peak_fp32, "vfmadd231ps")
 #ifdef __AVX512BF16__
 PEAK(peak_bf16, "vdpbf16ps")
 #endif
+#ifdef __AVX512VNNI__
+PEAK(peak_int8, "vpdpbusd")
+#endif
 #endif

@@ -19,7 +19,7 @@ SOURCE = Path(__file__).with_name("peak.cpp")
 TIMES = 20_000
 TILES = 4 * 2 * 16 * 16 * 32
 """Multiplications and additions of one turn on tiles: four products of 16 x 32 and 32 x 16."""
-REGISTERS = {"fp32": 16 * 2 * 16, "bf16": 16 * 2 * 32}
+REGISTERS = {"fp32": 16 * 2 * 16, "bf16": 16 * 2 * 32, "int8": 16 * 2 * 64}
 """Those of one turn in registers, which sums up 16 vectors of 16 numbers."""
 
 

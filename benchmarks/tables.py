@@ -15,7 +15,7 @@ from typing import Any
 
 from cost import table as cost_table
 from families import families
-from limits import HEAD as LIMITS_HEAD
+from limits import head as limits_head
 
 HERE = Path(__file__).resolve().parent
 Row = dict[str, Any]
@@ -140,11 +140,13 @@ def limits(results: Row) -> str:
     origin = Origin(results["rows"])
     parts = [origin.line]
     for row in results["rows"]:
+        whole = "step" if row["precision"] == "int8" else "update"
+        places = 3 if whole == "step" else 1
         about = (
-            f"{row['work']}, {row['precision']}: {number(row['milliseconds'], 1)} ms an update; at "
+            f"{row['work']}, {row['precision']}: {number(row['milliseconds'], places)} ms; at "
             f"most {number(row['peak'] / 1e9)} GOP/s and {number(row['copied'] / 1e9)} GB/s"
         )
-        table = markdown(LIMITS_HEAD, row["kernels"])
+        table = markdown(limits_head(whole), row["kernels"])
         parts.append(f"{_titled(about, row, origin)}\n\n{table}")
     return "\n\n".join(parts)
 

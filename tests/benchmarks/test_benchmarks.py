@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import decoding_limits  # noqa: E402
 import limits  # noqa: E402
 import peak  # noqa: E402
 import provenance  # noqa: E402
@@ -498,3 +499,16 @@ def test_operations_of_an_update_are_those_of_its_weights() -> None:
     table = limits.rows_of(seconds, taken, 1e12, 1e10)
     assert sum(row[1] for row in table) == pytest.approx(100, abs=0.5)
     assert set(limits.WORK) <= set(FUNCTIONS)
+
+
+def test_the_work_of_a_decoding_step_is_that_of_its_weights() -> None:
+    shape, rows = SHAPES[0], 3
+    model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
+    of_source = ("cross_attention.key", "cross_attention.value")
+    weights = model.output_layer.weight.numel()
+    for name, weight in model.named_parameters():
+        if weight.dim() == 2 and "decoder." in name and not any(p in name for p in of_source):
+            weights += weight.numel()
+    done = decoding_limits.work_of(shape, rows)
+    attention = done["attention"].operations
+    assert sum(work.operations for work in done.values()) - attention == 2.0 * rows * weights
