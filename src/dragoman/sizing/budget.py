@@ -25,7 +25,7 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.minutes import min_tokens
-from dragoman.sizing.size import Size, dropout_in, settings_of, size_for
+from dragoman.sizing.size import Size, for_passes, settings_of, size_for
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.fastest_way import fastest_way, measure_throughput
 from dragoman.training.losses.objectives import next_token
@@ -74,7 +74,7 @@ def size_in(
         if tokens >= enough:
             break
     fitted = smaller_updates(size, tokens, reads=task.reads)
-    dropped = replace(fitted, dropout=dropout_in(tokens / epoch, size_for(family, fitted)))
+    dropped = for_passes(fitted, family, tokens / epoch)
     if fitted == rows[0]:
         return dropped
     message = f"chosen for {plural(minutes, 'minute')}: {_describe(fitted, task)}. "

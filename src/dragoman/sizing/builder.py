@@ -32,15 +32,7 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.options import TrainOptions, absolute, fill_unknown, given_language
-from dragoman.sizing.size import (
-    DEFAULT,
-    Size,
-    check_family,
-    dropout_in,
-    row_of,
-    shape_of,
-    size_for,
-)
+from dragoman.sizing.size import DEFAULT, Size, check_family, for_passes, row_of, shape_of, size_for
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.sources.shared.rows import RowsSource
 
@@ -270,8 +262,7 @@ class RecipeBuilder(ABC):
         with the dropout of its epochs."""
         family = self.options.model or DEFAULT
         if self.minutes is None:
-            passes = self.options.epochs or rows[0].epochs
-            return replace(rows[0], dropout=dropout_in(passes, size_for(family, rows[0])))
+            return for_passes(rows[0], family, self.options.epochs or rows[0].epochs)
         from dragoman.sizing.budget import size_in  # imports torch: only with a time
 
         return size_in(self.minutes, self.say, task, family, rows, length, epoch)

@@ -86,15 +86,6 @@ def row_of(table: Sequence[Size], count: float) -> Size:
     return next(row for row in table if count < row.below)
 
 
-def dropout_in(passes: float, size: Size) -> float:
-    """The dropout of a model that sees the text so many times: that of its row, or less if Muon
-    trains it and the passes are few, since it then has no time to learn by heart
-    (docs/experiments/few-passes.md)."""
-    if size.optimizer != "muon" or not passes:
-        return size.dropout
-    return min(size.dropout, max(LEAST_DROPOUT, round(passes / PASSES, 2)))
-
-
 Shape = Callable[[Size], dict[str, Any]]
 """A function from a row to the section ``model`` of a recipe."""
 
@@ -190,6 +181,15 @@ def size_for(family: str, row: Size) -> Size:
     if FAMILIES[family].by_adam and row.optimizer == "muon":
         row = replace(row, peak=row.peak_with_adam, optimizer="adam")
     return replace(row, peak=float(f"{rate * row.peak:.2g}"))
+
+
+def for_passes(row: Size, family: str, passes: float) -> Size:
+    """The row for a model that sees the text so many times, with less dropout if Muon trains it and
+    the passes are few, since it then has no time to learn by heart
+    (docs/experiments/few-passes.md)."""
+    if size_for(family, row).optimizer != "muon" or not passes:
+        return row
+    return replace(row, dropout=min(row.dropout, max(LEAST_DROPOUT, round(passes / PASSES, 2))))
 
 
 def _shape(family: Family, task: Spec) -> Shape | None:
