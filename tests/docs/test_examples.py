@@ -59,6 +59,7 @@ NOT_RUN = {
     r"dragoman (sweep|ablate|demo)\b(?!.*--list)": "minutes; tests/cli and tests/studies run them",
     r"dragoman compare .*--to report\.html": "it starts processes and measures; tests/studies",
     r"dragoman figure --all": "all figures take half a minute; tests/insight",
+    r"dragoman .*--page": "its page stays until Ctrl-C; tests/serving",
     r"dragoman doctor --measure": "it times for a minute; tests/engine",
     r"dragoman .*(s3|gs)://": "buckets are on other machines; tests/cluster has one of its own",
     r"dragoman .*--watch": "it goes on until it is ended; tests/cluster/test_watch.py",
