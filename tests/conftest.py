@@ -107,7 +107,7 @@ def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 @pytest.fixture(scope="session")
 def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder, trained for some seconds: everything in it works, its translations do not. Its
-    norms are the paper's, as those of ``plain_transformer.py`` and of Hugging Face."""
+    norms are the paper's, as those of Hugging Face's models."""
     from recipe_of_files import recipe_of
 
     from dragoman.tasks.training import train

@@ -1,7 +1,8 @@
 """The paper's model over a weights file in NumPy alone, to compare figures with. Not a test.
 
-Post-norm, sines, ReLU, biases everywhere, embeddings scaled by √d and shared with the output: what
-the tests' runs are. fp64, one sentence at a time, no batch, no cache.
+Norms after each sub-layer, or before it and once at the end; sines, ReLU, biases everywhere,
+embeddings scaled by √d and shared with the output: what the tests' runs are. fp64, one sentence at
+a time, no batch, no cache.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class PlainTransformer:
             name: array.astype(np.float64)
             for name, array in load_file(run / "model.safetensors").items()
         }
+        self.is_pre = "encoder_norm.weight" in self.weights
         names = [name.split(".")[:2] for name in self.weights]
         self.layers = {
             side: 1 + max(int(name[1]) for name in names if name[0] == side)
@@ -63,9 +65,9 @@ class PlainTransformer:
         attention: dict[str, Array] = {}
         passed: list[Sublayer] = []
         for i in range(self.layers["encoder"]):
-            x = self._attend(f"encoder.{i}.attention", x, x, None, attention, passed)
+            x = self._attend(f"encoder.{i}.attention", x, None, None, attention, passed)
             x = self._feed(f"encoder.{i}.feed_forward", x, passed)
-        return Reading(x, attention, passed)
+        return Reading(self._normed("encoder", x) if self.is_pre else x, attention, passed)
 
     def decode(self, ids: Sequence[int], memory: Array) -> Reading:
         """Target tokens, the start symbol first -> (T, D)."""
@@ -75,10 +77,10 @@ class PlainTransformer:
         passed: list[Sublayer] = []
         for i in range(self.layers["decoder"]):
             name = f"decoder.{i}"
-            x = self._attend(f"{name}.self_attention", x, x, causal, attention, passed)
+            x = self._attend(f"{name}.self_attention", x, None, causal, attention, passed)
             x = self._attend(f"{name}.cross_attention", x, memory, None, attention, passed)
             x = self._feed(f"{name}.feed_forward", x, passed)
-        return Reading(x, attention, passed)
+        return Reading(self._normed("decoder", x) if self.is_pre else x, attention, passed)
 
     def logits(self, rows: Array) -> Array:
         """(T, D) -> (T, V)."""
@@ -99,31 +101,37 @@ class PlainTransformer:
         made: Array = x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
         return made
 
-    def _normed(self, name: str, x: Array, added: Array, passed: list[Sublayer]) -> Array:
-        total = x + added
-        centred = total - total.mean(-1, keepdims=True)
+    def _normed(self, name: str, x: Array) -> Array:
+        centred = x - x.mean(-1, keepdims=True)
         scaled = centred / np.sqrt(np.square(centred).mean(-1, keepdims=True) + 1e-5)
-        norm = f"{name}_norm"
-        after = scaled * self.weights[f"{norm}.weight"] + self.weights[f"{norm}.bias"]
+        gain, bias = (self.weights[f"{name}_norm.{part}"] for part in ("weight", "bias"))
+        made: Array = scaled * gain + bias
+        return made
+
+    def _added(self, name: str, x: Array, added: Array, passed: list[Sublayer]) -> Array:
+        after = x + added if self.is_pre else self._normed(name, x + added)
         passed.append(Sublayer(name, x, added, after))
         return after
 
     def _attend(
-        self, name: str, x: Array, memory: Array, allowed: NDArray[np.bool_] | None,
+        self, name: str, x: Array, memory: Array | None, allowed: NDArray[np.bool_] | None,
         attention: dict[str, Array], passed: list[Sublayer],
     ) -> Array:  # fmt: skip
         def split(part: str, rows: Array) -> Array:
             made = self._linear(f"{name}.{part}", rows)
             return made.reshape(len(rows), self.heads, -1).transpose(1, 0, 2)
 
-        query, key, value = split("query", x), split("key", memory), split("value", memory)
+        read = self._normed(name, x) if self.is_pre else x
+        keys = read if memory is None else memory
+        query, key, value = split("query", read), split("key", keys), split("value", keys)
         scores = query @ key.transpose(0, 2, 1) / query.shape[-1] ** 0.5
         if allowed is not None:
             scores = np.where(allowed, scores, -np.inf)
         attention[name] = softmax(scores)
         mixed = (attention[name] @ value).transpose(1, 0, 2).reshape(len(x), -1)
-        return self._normed(name, x, self._linear(f"{name}.output", mixed), passed)
+        return self._added(name, x, self._linear(f"{name}.output", mixed), passed)
 
     def _feed(self, name: str, x: Array, passed: list[Sublayer]) -> Array:
-        inner = np.maximum(self._linear(f"{name}.inner", x), 0)
-        return self._normed(name, x, self._linear(f"{name}.outer", inner), passed)
+        read = self._normed(name, x) if self.is_pre else x
+        inner = np.maximum(self._linear(f"{name}.inner", read), 0)
+        return self._added(name, x, self._linear(f"{name}.outer", inner), passed)

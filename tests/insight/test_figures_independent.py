@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from plain_transformer import Array, PlainTransformer, Reading, Sublayer, softmax
+from safetensors.numpy import load_file, save_file
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
@@ -39,14 +40,31 @@ def read(name: str, subject: Subject) -> dict[str, Rows]:
     }
 
 
-@pytest.fixture(scope="module")
-def subject(tiny_run: Path) -> Subject:
-    return Subject.open(Run.open(tiny_run), SENTENCE)
+@pytest.fixture(scope="module", params=["post", "pre"])
+def folder(
+    request: pytest.FixtureRequest, tiny_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A run whose norms stand after each sub-layer, and one of random weights where they stand
+    before it."""
+    if request.param == "post":
+        return tiny_run
+    made = untrained_run(tmp_path_factory.mktemp("pre"), *TINY, "model.norm=pre")
+    draw, weights = np.random.default_rng(1), load_file(made / "model.safetensors")
+    for name, array in weights.items():
+        if "norm." in name:
+            weights[name] = array + 0.3 * draw.standard_normal(array.shape, np.float32)
+    save_file(weights, made / "model.safetensors")
+    return made
 
 
 @pytest.fixture(scope="module")
-def plain(tiny_run: Path) -> PlainTransformer:
-    return PlainTransformer(tiny_run, HEADS)
+def subject(folder: Path) -> Subject:
+    return Subject.open(Run.open(folder), SENTENCE)
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> PlainTransformer:
+    return PlainTransformer(folder, HEADS)
 
 
 def words_of(pieces: Sequence[str]) -> list[int]:
@@ -94,14 +112,13 @@ def test_every_weight_of_every_layer_and_head(plain: PlainTransformer, subject: 
         np.testing.assert_allclose(found, np.stack(wanted).ravel(), atol=1e-5)
 
 
-def test_order(tiny_run: Path, plain: PlainTransformer) -> None:
-    sentence = "the dog sees the cat"
-    subject = Subject.open(Run.open(tiny_run), sentence)
-    rows = read("order", subject)[""]
-    first, second = (
-        subject.predictor.source_ids(text)
-        for text in (sentence, " ".join(reversed(sentence.split())))
-    )
+def test_order(folder: Path, plain: PlainTransformer) -> None:
+    subject = Subject.open(Run.open(folder), "the dog sees the cat")
+    tables = read("order", subject)
+    rows = tables[""]
+    sentences = [row["source"] for row in tables["translations"] if row["positions"] == "on"]
+    assert sentences[0] != sentences[1]
+    first, second = map(subject.predictor.source_ids, sentences)
     for column, positions in (("difference on", True), ("difference off", False)):
         one, other = (plain.encode(ids, positions=positions).rows for ids in (first, second))
         for row in rows:
