@@ -19,9 +19,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 506,
-    "code lines in src": 67_519,
+    "code lines in src": 67_527,
     "code lines beside src": 1_210,
-    "code lines in benchmarks": 6_060,
+    "code lines in benchmarks": 6_191,
     "lines of the page in web/src": 17_274,
     "lines of C++ in src": 7_414,
     "lines of data, style and scripts in src": 2_867,
