@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 506,
-    "code lines in src": 67_527,
+    "code lines in src": 67_534,
     "code lines beside src": 1_210,
     "code lines in benchmarks": 6_191,
     "lines of the page in web/src": 17_274,

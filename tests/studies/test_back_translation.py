@@ -14,9 +14,11 @@ from tiny_recipe import TINY
 from dragoman.base.errors import DataError, RunError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.runs.corpora import plain_corpora, plain_pairs
+from dragoman.runs.files import read_stored
 from dragoman.runs.run import RECIPE, WEIGHTS
 from dragoman.sizing.options import TrainOptions
 from dragoman.studies.back_translation import (
+    StepsPlan,
     begin_steps,
     go_on_steps,
     last_chosen,
@@ -68,7 +70,11 @@ def begin(folder: Path, options: TrainOptions, epochs: float | None = None) -> l
 def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("steps") / "run"
     said = begin(folder, options_of(files))
-    assert said[0] == "3 steps:" and said[-1].startswith("together about")
+    assert (
+        said[0].startswith("reading ")
+        and said[1] == "3 steps:"
+        and said[-1].startswith("together about")
+    )
     assert is_begun(folder)
     outcome = go_on_steps(folder, lambda _: None, "")
     assert outcome is not None and outcome.reason == "finished"
@@ -164,6 +170,20 @@ def test_other_text_is_not_mixed_with_what_is_translated(
             go_on_steps(copy, lambda _: None, "")
     finally:
         (files / "more.de").write_bytes(text)
+
+
+def test_no_more_is_translated_than_the_updates_can_read(files: Path, tmp_path: Path) -> None:
+    text = sentences("much", 20_000, "q")
+    (tmp_path / "much.de").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    options = options_of(files)
+    changes = [*options.set_, "training.updates=20", "plan.tokens_per_update=512"]
+    begin(
+        tmp_path / "run",
+        replace(options, mono_target=str(tmp_path / "much.de"), set_=changes, mono_ratio=9.0),
+    )
+    (step,) = read_stored(tmp_path / "run" / "steps" / "plan.json", StepsPlan).steps
+    # A line has 5 words, and 4 to 20 tokens by the estimate; nine of ten pairs are synthetic.
+    assert 20 * 512 * 0.9 / 20 < step.most < 20 * 512 * 0.9 / 4 < step.lines == 20_000
 
 
 def test_two_rounds_share_the_minutes(files: Path, tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def _is_same(name: str, other: str) -> bool:
 def look_at_text(text: MonolingualText, code: str, say: Say) -> MonolingualSummary:
     """Read monolingual text once, in bounded memory, and warn if it is of another language than
     ``code``. Errors: ``DataError`` for text that cannot be used."""
+    say(f"reading {text.source}")
     sampler, lines, written = BlockSampler(), 0, 0
     for pair in sampler.watch(read_pairs(monolingual_corpus(text))):
         lines += bool(pair.target.strip())

@@ -125,6 +125,10 @@ def begin_steps(
     hashes = {side: corpus_fingerprint(monolingual_corpus(text)) for side, text in sides.items()}
     pairs = sum(1 for corpus in recipe.data.train for _ in read_pairs(corpus))
     ratio = for_each_pair(options, summaries["target"].lines, pairs)
+    passes = epochs
+    if epochs is None and options.minutes is None:
+        tokens = recipe.training.updates * recipe.plan.tokens_per_update
+        passes = tokens / ((1 + ratio) * pairs * summaries["target"].tokens)
     silent = _in_share(replace(options, mono_ratio=0.0), OF_MODELS / rounds)
     alone = recipe_of(silent, lambda _: None)
     steps, recipes = [], {}
@@ -137,8 +141,8 @@ def begin_steps(
         recipes[name] = exchange_sides(of_model) if is_backward else of_model
         own = epochs if options.epochs or not first else alone.epochs
         lines = most = summaries[side].lines
-        if epochs is not None:  # more would never be learned
-            most = min(lines, math.ceil(ratio * pairs * epochs))
+        if passes is not None:  # more would never be learned
+            most = min(lines, math.ceil(ratio * pairs * passes))
         steps.append(
             Step(
                 name=name,

@@ -7,6 +7,7 @@ as any other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -84,8 +85,9 @@ class TranslationBuilder(RecipeBuilder):
         amount = seen.amount
         for text in monolingual_texts(self.options):
             if text.side == "target":
-                lines = sum(1 for _ in read_pairs(monolingual_corpus(text)))
-                amount += amount * for_each_pair(self.options, lines, amount)
+                most = math.ceil(for_each_pair(self.options, math.inf, amount) * amount)
+                lines = sum(1 for _ in islice(read_pairs(monolingual_corpus(text)), most))
+                amount += lines
         return self.row_in_time(self.task, rows_for(amount), seen.length, amount * seen.length)
 
     def languages(self) -> dict[str, str]:
