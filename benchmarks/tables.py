@@ -96,9 +96,16 @@ def faster_by(row: Row) -> str:
     return f"{row['ours_is_faster_by']:.2f}{spread(ratios, 2)}{rising}"
 
 
+def versions(rows: Sequence[Row]) -> str:
+    """The versions of the programs beside ours, in a sentence."""
+    others = (row for row in rows if not row["system"].startswith("dragoman"))
+    told = dict.fromkeys(f"{row['system']} {row['version']}" for row in others)
+    return f"Versions: {', '.join(told)}."
+
+
 def train(results: Row) -> str:
     origin = Origin(results["rows"])
-    parts = [origin.line]
+    parts = [f"{origin.line} {versions(results['rows'])}"]
     for work, rows in by_work(results["rows"]).items():
         header = ["", "kind", "precision", "target tokens/s", "ours is faster by", "memory, MB",
                   "updates: warming up + timed", "loss held out", "ours then",
@@ -156,7 +163,7 @@ def translate(results: Row) -> str:
         return row["system"], row["kind"], row["vocabulary"]
 
     origin = Origin(results["rows"])
-    parts = [origin.line]
+    parts = [f"{origin.line} {versions(results['rows'])}"]
     for work, rows in by_work(results["rows"]).items():
         latency = {(key(r), r["measure"]): r["median"] for r in rows if r["measure"] != "speed"}
         speeds = [row for row in rows if row["measure"] == "speed"]

@@ -41,10 +41,9 @@ def bars() -> list[tuple[str, float, float]]:
 
 def rows() -> list[dict[str, Any]]:
     """Those of the benchmark that the picture shows."""
-    content = json.loads(RESULTS.read_text(encoding="utf-8"))
     return [
         row
-        for row in content["rows"]
+        for row in json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]
         if row.get("work") == WORK and row.get("measure") == "speed" and row["vocabulary"] == "full"
     ]
 
@@ -54,6 +53,7 @@ def speed_svg() -> str:
     values = bars()
     most = max(value for _, value, _ in values)
     machine, date = rows()[0]["machine"], rows()[0]["date"]
+    version = {row["system"]: row["version"] for row in rows()}
     drawn = [
         '<text x="12" y="26" font-weight="600">Sentences translated per second</text>',
         f'<text class="muted small" x="12" y="46">{_CONDITIONS}</text>',
@@ -73,12 +73,13 @@ def speed_svg() -> str:
     assert {row["unit"] for row in rows()} == {"sentences/s"}
     assert all(part in machine for part in ("EPYC", "AVX512", "2 cores")), machine
     drawn.append(
-        f'<text class="muted small" x="12" y="{height - 12:.0f}">Measured {date}, greedy '
-        "search (default: beam 4); benchmarks/README.md has other machines</text>"
+        f'<text class="muted small" x="12" y="{height - 12:.0f}">Measured {date}, greedy search '
+        f"(default: beam 4), CTranslate2 {version['ctranslate2']}, transformers "
+        f"{version['hugging-face']}</text>"
     )
     told = "; ".join(f"{name} {value:,.0f}" for name, value, _ in values)
-    title = escape(f"Sentences translated a second: {told}")
-    return svg("".join(drawn), _WIDTH, height, title, alone=True)
+    title = f"Sentences translated a second: {told}"
+    return svg("".join(drawn), _WIDTH, height, escape(title), alone=True)
 
 
 if __name__ == "__main__":

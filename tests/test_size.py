@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 506,
     "code lines in src": 67_534,
-    "code lines beside src": 1_210,
-    "code lines in benchmarks": 6_191,
+    "code lines beside src": 1_211,
+    "code lines in benchmarks": 6_195,
     "lines of the page in web/src": 17_274,
     "lines of C++ in src": 7_414,
     "lines of data, style and scripts in src": 2_867,
