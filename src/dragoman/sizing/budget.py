@@ -74,7 +74,7 @@ def size_in(
         if tokens >= enough:
             break
     fitted = smaller_updates(size, tokens, reads=task.reads)
-    dropped = for_passes(fitted, family, tokens / epoch)
+    dropped = for_passes(fitted, family, tokens / max(1.0, epoch))
     if fitted == rows[0]:
         return dropped
     message = f"chosen for {plural(minutes, 'minute')}: {_describe(fitted, task)}. "
