@@ -22,6 +22,7 @@ from pydantic import Field
 
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.task import Side
+from dragoman.base.wording import plural
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.split import hash_of
@@ -140,9 +141,8 @@ def begin_steps(
         of_model = (alone if first else chosen).recipe
         recipes[name] = exchange_sides(of_model) if is_backward else of_model
         own = epochs if options.epochs or not first else alone.epochs
-        lines = most = summaries[side].lines
-        if passes is not None:  # more would never be learned
-            most = min(lines, math.ceil(ratio * pairs * passes))
+        lines = summaries[side].lines  # more than ``most`` of them would never be learned
+        most = lines if passes is None else min(lines, math.ceil(ratio * pairs * passes))
         steps.append(
             Step(
                 name=name,
@@ -181,7 +181,7 @@ def _describe(plan: StepsPlan, recipes: Sequence[Recipe], length: float) -> Iter
                 tokens = round(epochs * (plan.pairs + synthetic) * length)
             minutes = tokens / speed / 60 / (1 - SHARE)
         also = f" and {synthetic:,.0f} synthetic pairs an epoch" if synthetic else ""
-        line = f"train {of.source} to {of.target} on {plan.pairs:,} pairs{also}"
+        line = f"train {of.source} to {of.target} on {plural(plan.pairs, 'pair')}{also}"
         yield f"  {(number := number + 1)}. {line}: about {duration(minutes)}"
         total += minutes
         if step is not None:
