@@ -55,8 +55,8 @@ def reasons(run: Run) -> Iterator[str]:
     assert isinstance(model, TransformerSettings)
     if model.norm != "post":
         yield (
-            f'model.norm = "{model.norm}": its norms are behind the residual sums. Train with '
-            "--set model.norm=post, or export to another program"
+            f'model.norm = "{model.norm}": its Marian models have norms after the residual sums. '
+            "Train with --set model.norm=post, or export to another program"
         )
     if model.positions.kind not in _POSITIONS:
         yield f'model.positions.kind = "{model.positions.kind}": its positions are sinusoidal'
