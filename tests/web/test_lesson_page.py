@@ -133,6 +133,14 @@ def test_guesses_are_kept_while_one_is_elsewhere(opened: Open) -> None:
         expect(step_of(page, 1).locator(".answer")).to_be_visible()
 
 
+def test_a_question_does_not_tell_the_answer_of_the_step_before(opened: Open) -> None:
+    with opened("#lesson") as page:
+        question = step_of(page, 4).locator(".says").first
+        expect(question).to_contain_text("comes from the token that fits it best?")
+        best = answer_of(page, 3).split("”")[0]
+        expect(question).to_contain_text(f"comes from {best}”?")
+
+
 def test_all_answers_are_printed(opened: Open) -> None:
     with opened("#lesson") as page:
         expect(page.locator(".step")).to_have_count(10)

@@ -93,8 +93,8 @@ export const words = wordsWith({
   pull: ["Pull the score of “{word}”", "“{word}” 점수 당기기"],
   scaled: ["divide by √d_k", "√d_k로 나누기"],
   hash_table: ["hash table: the best key takes all", "해시 테이블: 가장 잘 맞는 키가 전부 차지"],
-  values_ask: ["How much of what “{word}” takes along in this head comes from “{best}”?",
-    "이 헤드에서 “{word}” 토큰이 가져가는 것 가운데 “{best}” 토큰에서 온 것은 얼마나 되나요?"],
+  values_ask: [(word: string, best: string) => `How much of what “${word}” takes along in this head comes from ${best ? `“${best}”` : "the token that fits it best"}?`,
+    (word, best) => `이 헤드에서 “${word}” 토큰이 가져가는 것 가운데 ${best ? `“${best}”` : "가장 잘 맞는"} 토큰에서 온 것은 얼마나 되나요?`],
   values_answer: [(best: string, weight: string, share: string, width: string) =>
       `“${best}” has a weight of ${weight}. By size, its value, ${width} numbers, is ${share} of what is added.`,
     (best, weight, share, width) => `“${best}” 토큰의 가중치는 ${weight}입니다. 크기로 보면 더해지는 것의 ${share}가 그 값(수 ${width}개)입니다.`],
