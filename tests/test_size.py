@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 506,
-    "code lines in src": 67_534,
+    "code lines in src": 67_539,
     "code lines beside src": 1_211,
     "code lines in benchmarks": 6_195,
     "lines of the page in web/src": 17_274,

@@ -243,8 +243,10 @@ def test_predictions_are_kept_to_the_bit(student: Path, monkeypatch: pytest.Monk
     batches = [pairs.batch(1, ids) for ids in ([3, 40, 5], [200], [5, 3], [41, 4, 40])]
     for batch in batches[::-1]:
         second(batch)
+    drawn = torch.get_rng_state()
     for batch in batches:
         kept, predicted = first(batch), anew(batch)
+        assert torch.equal(torch.get_rng_state(), drawn), "an update draws as without teachers"
         assert all(map(torch.equal, kept, second(batch)))
         assert torch.equal(kept.tokens, predicted.tokens)
         torch.testing.assert_close(

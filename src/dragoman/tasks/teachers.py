@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,12 @@ from dragoman.base.errors import RunError
 from dragoman.base.wording import plural
 from dragoman.data.batches import Batch
 from dragoman.data.chunks import fit, sizes_of
+from dragoman.data.hashing import torch_seed
 from dragoman.data.plan import limits_of
 from dragoman.data.store import TokenStore
 from dragoman.engine.ensemble import readers_of
 from dragoman.models.ensemble import Ensemble
+from dragoman.nn.dropout import drawing
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
@@ -69,14 +71,21 @@ def predictions_of(
     recipe: Recipe, examples: Pairs, store: TokenStore, device: torch.device, say: Say
 ) -> Callable[[Batch], Likely]:
     """Return the function that predicts the target of a batch with all teachers together: the mean
-    of their distributions.
+    of their distributions, with dropout, because what they have learned by heart they would predict
+    with certainty (docs/experiments/several-runs-into-one.md).
 
     If the pairs are the same in each epoch, and few enough, all of them are predicted for the first
     batch and kept in memory, so that the updates that follow take equally long.
     """
-    runs = teacher_runs(recipe)
-    networks = [run.model().to(device) for run in runs]
-    predicting = partial(predict, Ensemble(networks, readers_of(runs)))  # type: ignore[arg-type]
+    runs, drawn = teacher_runs(recipe), torch_seed(recipe.seed, 12)
+    networks = [run.model().to(device).train() for run in runs]
+    ensemble = Ensemble(networks, readers_of(runs))  # type: ignore[arg-type]
+
+    def predicting(batch: Batch) -> Likely:
+        # The update that asks has begun to draw: it goes on as if nothing were drawn here.
+        with torch.random.fork_rng(devices=[]), drawing(drawn, by_kernels=True):
+            return predict(ensemble, batch)
+
     is_fixed = not (recipe.text.sampling or recipe.training.noise.is_on)
     if not is_fixed or store.total("target") + len(store) > MOST_KEPT:
         return predicting

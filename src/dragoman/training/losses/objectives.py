@@ -182,8 +182,7 @@ _ROWS = 256
 
 @torch.no_grad()
 def predict(teachers: Model, batch: Batch) -> Likely:
-    """Predict each token of the target. ``teachers``: one model, or an ensemble, in evaluation
-    mode."""
+    """Predict each token of the target. ``teachers``: one model, or an ensemble."""
     hidden = teachers.decode(batch.target_in, teachers.encode(batch.source))
     parts = []
     for rows in hidden.split(_ROWS):
